@@ -7,9 +7,8 @@ use std::hint::black_box;
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 
 use jobtracker::streaming::codec::Codec;
-use jobtracker::streaming::key_order::KeyOrder;
+use jobtracker::streaming::key_order::{KeyOrder, Partitioner};
 use jobtracker::streaming::map_output::{MapOutput, OutputRules};
-use jobtracker::streaming::partition::Partitioner;
 use jobtracker::streaming::plan::SortPlan;
 use jobtracker::streaming::progress::Progress;
 use jobtracker::wire::Phase;

@@ -1,6 +1,5 @@
-//! Users of this machine, as its directory servers know them too: by the programs `id` and `getent`, without a call of libc.
-//!
-//! Blocking: a lookup may wait for a directory server.
+//! Users of this machine, as its directory servers know them too: by the programs `id` and `getent`, without a call of libc. Blocking: a
+//! lookup may wait for a directory server.
 
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -22,41 +21,23 @@ const MAX_NAMES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct LoginUser {
     pub(crate) name: String,
-    /// The user id.
     pub(crate) uid: u32,
     /// The id of the first group.
     pub(crate) gid: u32,
-    /// The ids of all groups.
     pub(crate) groups: Vec<u32>,
     /// The home folder; `/` where none is named.
     pub(crate) home: String,
 }
 
-/// Why a user cannot be looked up.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LookupError {
-    /// A program gave no answer.
     #[error("`{program}` {source}")]
-    Program {
-        /// Its name.
-        program: &'static str,
-        /// Why.
-        source: ProgramError,
-    },
-    /// A program gave an answer that is none.
+    Program { program: &'static str, source: ProgramError },
     #[error("`{program}` printed {printed:?}; expected {expected}")]
-    Answer {
-        /// Its name.
-        program: &'static str,
-        /// The start of what it printed.
-        printed: String,
-        /// What it should have printed.
-        expected: &'static str,
-    },
+    Answer { program: &'static str, printed: String, expected: &'static str },
 }
 
-/// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of
-/// root.
+/// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of root.
 #[must_use]
 pub(crate) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
@@ -83,7 +64,6 @@ pub(crate) fn unknown_users(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("passwd", names)
 }
 
-/// The same of names of groups.
 #[must_use]
 pub(crate) fn unknown_groups(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("group", names)

@@ -1,6 +1,5 @@
-//! A socket between two processes of this program: length-prefixed JSON messages, plain bytes, and descriptors.
-//!
-//! All calls block, up to their timeouts.
+//! A socket between two processes of this program: length-prefixed JSON messages, plain bytes, and descriptors. All calls block, up to
+//! their timeouts.
 
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
@@ -39,9 +38,6 @@ impl Channel {
     }
 
     /// The end passed as this process's standard input, which is replaced by `/dev/null`.
-    ///
-    /// # Errors
-    /// Errors of the system and the socket.
     pub(crate) fn of_stdin() -> io::Result<Self> {
         let stream = UnixStream::from(rustix::stdio::stdin().try_clone_to_owned()?);
         rustix::stdio::dup2_stdin(std::fs::File::open("/dev/null")?)?;
@@ -87,17 +83,11 @@ impl Channel {
     }
 
     /// Sends bytes.
-    ///
-    /// # Errors
-    /// Errors of the socket.
     pub(crate) fn send_bytes(&self, bytes: &[u8]) -> io::Result<()> {
         (&self.0).write_all(bytes)
     }
 
     /// Receives exactly so many bytes.
-    ///
-    /// # Errors
-    /// Errors of the socket.
     pub(crate) fn receive_bytes(&self, count: usize) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         let count = count as u64;
@@ -145,10 +135,6 @@ impl Channel {
         Ok(())
     }
 
-    /// Receives so many descriptors.
-    ///
-    /// # Errors
-    /// Errors of the system and the socket.
     pub(crate) fn receive_descriptors(&self, count: usize) -> io::Result<Vec<OwnedFd>> {
         let mut taken = Vec::with_capacity(count.min(1 << 16));
         while taken.len() < count {

@@ -59,7 +59,6 @@ impl LatencyCounts {
         self.sum_us
     }
 
-    /// How many there were.
     pub fn count(&self) -> u64 {
         self.classes.iter().sum()
     }

@@ -11,9 +11,7 @@ pub(crate) struct ProcessStat {
     pub(crate) cpu_ms: u64,
     /// The same of its children that ended and were reaped.
     pub(crate) children_cpu_ms: u64,
-    /// Address space.
     pub(crate) virtual_bytes: u64,
-    /// Memory.
     pub(crate) resident_bytes: u64,
 }
 
@@ -50,7 +48,6 @@ impl ProcessStat {
     }
 }
 
-/// A thread of this process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ThreadStat {
     pub(crate) id: i32,

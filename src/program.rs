@@ -19,7 +19,6 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Bytes per read.
 const READ_BYTES: usize = 16 << 10;
 
-/// The result of a program.
 #[derive(Debug)]
 pub(crate) struct ProgramOutput {
     pub(crate) status: ExitStatus,
@@ -27,22 +26,17 @@ pub(crate) struct ProgramOutput {
     pub(crate) stderr: Vec<u8>,
 }
 
-/// Why a program gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ProgramError {
-    /// The system refused.
     #[error("cannot be run: {0}")]
     Io(#[from] std::io::Error),
-    /// Timeout; its process group was killed.
     #[error("has not answered within {} s and was killed", .0.as_secs())]
     TooSlow(Duration),
     /// It ended, and a process that it started kept an output; its process group was killed.
     #[error("ended, but a process that it started kept its output open and was killed: redirect its output")]
     LeftOpen,
-    /// Too much output; its process group was killed.
     #[error("printed more than {0} bytes and was killed")]
     TooLong(usize),
-    /// It was stopped from outside.
     #[error("was stopped with the JobTracker")]
     Stopped,
 }
@@ -210,7 +204,6 @@ impl Life {
         Self { due: deadline, running, has_ended: false }
     }
 
-    /// Becomes readable at its end.
     fn poll(&self) -> Option<PollFd<'_>> {
         self.running.as_ref().map(|running| PollFd::new(running, PollFlags::IN))
     }
@@ -245,7 +238,6 @@ impl<R: Read + AsFd> Output<R> {
         self.pipe.as_ref().map(|pipe| PollFd::new(pipe, PollFlags::IN))
     }
 
-    /// Reads what is available.
     fn read(&mut self, max_bytes: usize) -> Result<(), RunFailure> {
         let Some(pipe) = &mut self.pipe else { return Ok(()) };
         let mut buffer = [0; READ_BYTES];

@@ -1,9 +1,8 @@
 //! The user who owns the other end of a TCP connection within this machine, as the kernel says of that one socket (sock_diag(7)),
 //! or lists it (proc_net_tcp(5)): a list takes milliseconds on a machine with much memory, however few sockets there are.
 
-use std::fs;
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::{fs, io};
 
 use rustix::io::Errno;
 use rustix::net::netlink::SOCK_DIAG;
@@ -23,8 +22,7 @@ const IS_REQUEST: u16 = 1;
 /// `IPPROTO_TCP`.
 const TCP: u8 = 6;
 
-/// The user id that owns the socket bound to `own` and connected to `remote`; none if there is none, or the system says nothing of
-/// sockets.
+/// The user id that owns the socket bound to `own` and connected to `remote`; none if there is none, or the system says nothing of sockets.
 pub(crate) fn uid_of_socket(own: SocketAddr, remote: SocketAddr) -> Option<u32> {
     // An end that is closed between two looks at one line is found closed by the second.
     let uid = find_uid(own, remote)?;

@@ -23,13 +23,10 @@ pub(crate) struct BackupArguments {
     pub(crate) configuration: ConfigurationArguments,
 }
 
-/// Why the backup failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum BackupFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The database, or the file.
     #[error("{0}")]
     Store(#[from] StoreError),
 }
@@ -44,10 +41,6 @@ impl BackupFailure {
     }
 }
 
-/// Copies the database; returns a summary of the copy.
-///
-/// # Errors
-/// [`BackupFailure`]
 pub(crate) fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
     let database = database_in(&arguments.configuration.load_options().state_dir()?);
     let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =

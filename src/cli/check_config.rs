@@ -57,24 +57,18 @@ pub(crate) enum Daemon {
 /// Looks at this machine, as the start of each daemon would find it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Looks {
-    /// Of a JobTracker.
     pub(crate) of_jobtracker: fn(&Settings) -> FileFindings,
-    /// Errors and warnings of a tasktracker.
     pub(crate) of_tracker: fn(&TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>),
 }
 
 const MACHINE: Looks = Looks { of_jobtracker: check_start, of_tracker: check_tracker };
 
-/// Result of the check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Report {
-    /// The text to print.
     pub text: String,
-    /// Whether the daemon would start with this configuration.
     pub is_good: bool,
 }
 
-/// Checks the configuration that the arguments name.
 #[must_use]
 pub(crate) fn run(arguments: &CheckConfigArguments) -> Report {
     let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
@@ -129,14 +123,11 @@ pub(crate) fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) 
     }
 }
 
-/// A configuration as the daemon loads it at start.
 struct Loaded {
     warnings: Vec<Warning>,
-    /// All errors.
     errors: Vec<ConfigError>,
     /// What a JobTracker would find in files and on this machine.
     files: FileFindings,
-    /// Errors and warnings of a tasktracker on this machine.
     of_tracker: (Vec<TaskTrackerError>, Vec<String>),
 }
 
@@ -149,7 +140,6 @@ fn read_tracker_settings(
 }
 
 impl Daemon {
-    /// Loads the configuration as the daemon does at start.
     fn load(self, options: &LoadOptions, configuration: &Configuration, looks: Looks) -> Loaded {
         let mut warnings = contradictions::of_tasktracker(configuration);
         let mut files = FileFindings::default();
@@ -210,7 +200,6 @@ impl Daemon {
         }
     }
 
-    /// The open doors of its configuration.
     fn open_doors(self, configuration: &Configuration) -> Vec<OpenDoor> {
         match self {
             Daemon::JobTracker => open_doors::of_jobtracker(configuration),
@@ -227,7 +216,6 @@ impl Daemon {
         Some(run_as_line(&settings.run_as, &settings.user))
     }
 
-    /// What is set and not acted on.
     fn not_acted_on(self, configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Unused> {
         let mut found = match self {
             Daemon::JobTracker => not_acted_on::of_jobtracker(configuration),
@@ -239,7 +227,6 @@ impl Daemon {
         found.into_iter().map(unused).collect()
     }
 
-    /// The keys of a section that the daemon reads.
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
         let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
         let keys = section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key));
@@ -279,7 +266,6 @@ fn values(configuration: &Configuration, daemon: Daemon) -> Vec<ShownSection> {
     keys::SECTIONS.iter().map(shown).collect()
 }
 
-/// Whether the section has keys of jobs.
 fn is_of_jobs(section: &Section) -> bool {
     section.keys == keys::JOB || section.keys == keys::STREAMING
 }

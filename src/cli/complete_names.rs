@@ -27,7 +27,6 @@ pub(crate) struct CompleteNamesArguments {
     words: Vec<String>,
 }
 
-/// What a word names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Named {
     Job,

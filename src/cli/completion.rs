@@ -36,7 +36,6 @@ pub(crate) fn with_hints(command: Command) -> Command {
     command.mut_args(hint).mut_subcommands(with_hints)
 }
 
-/// The script for the commands and options of `command`.
 pub(crate) fn completion(arguments: &CompletionArguments, mut command: Command) -> String {
     let shell = match arguments.shell {
         ShellArgument::Bash => Shell::Bash,

@@ -47,10 +47,6 @@ pub(crate) enum DemoTask {
 /// Exit code when counts or bill are wrong, or the demo fails.
 const FAILED: u8 = 1;
 
-/// Runs the demo.
-///
-/// # Errors
-/// [`DemoFailure`]
 pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
     let DemoArguments { keep, corpus_mb, maps, map_ms, miscount } = *arguments;
     let program = std::env::args().next().unwrap_or_else(|| "jobtracker".to_owned());
@@ -62,10 +58,6 @@ pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
     })
 }
 
-/// Runs a task between standard input and standard output.
-///
-/// # Errors
-/// Errors of standard input and output.
 #[expect(clippy::disallowed_methods, reason = "the option sets the run time of a map")]
 pub(crate) fn run_task(task: &DemoTask) -> std::io::Result<()> {
     let begin = Instant::now();

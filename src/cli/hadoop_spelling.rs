@@ -16,9 +16,7 @@ enum Meaning {
     Properties(&'static [&'static str]),
     /// Local files, or files of another file system.
     Files,
-    /// A file of the distributed cache.
     CacheFile,
-    /// How input becomes records.
     InputFormat,
     /// A record reader, and properties of its own.
     InputReader,
@@ -105,10 +103,7 @@ const MEANT: &[(&str, &str)] = &[
 const INPUT_FORMAT: &str = "mapred.input.format.class";
 const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
-/// The words of a command line, in our spelling.
-///
-/// # Errors
-/// What is Hadoop's spelling and not taken, with ours.
+/// The words of a command line, in our spelling. Errors: what is Hadoop's spelling and not taken, with ours.
 pub(super) fn in_our_spelling(words: Vec<OsString>) -> Result<Vec<OsString>, String> {
     let word = |at: usize| words.get(at).and_then(|word| word.to_str());
     let (Some(command), Some(second)) = (word(1), word(2)) else { return Ok(words) };

@@ -1,16 +1,16 @@
-//! Common parts of all market commands, and the two that need no signature: `jobtracker price` and
-//! `jobtracker time`.
+//! Common parts of all market commands, and the two that need no signature: `jobtracker price` and `jobtracker info`.
 
+use crate::api::{PriceHistory, PricePoint};
 use crate::cli::values::whole_number;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
+use crate::model::Credits;
 
 use super::exit_code::{DENIED, WRONG_USAGE};
-use super::history_text::render_price_history;
-use super::market_text::{Form, render_price, render_time};
+use super::market_text::{Form, columns, json, lines, render_price, render_time};
 use super::place::{PlaceArguments, PlaceError};
 use super::signer::{SignerArguments, SignerError};
-use super::since::{InvalidTime, parse_time_ms};
-use super::user_filter::UserFilter;
+use super::time_text::{InvalidTime, format_time, parse_time_ms};
+use super::values::UserFilter;
 
 /// Exit code without a valid answer.
 const UNREACHABLE: u8 = 4;
@@ -29,45 +29,33 @@ pub(crate) struct MarketArguments {
     pub(crate) signer: SignerArguments,
 }
 
-/// Why a market command failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum MarketCommandError {
-    /// The JobTracker's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
-    /// Signing is not possible.
     #[error("{0}")]
     Signer(#[from] SignerError),
-    /// The market refuses or does not answer.
     #[error("{0}")]
     Client(#[from] MarketClientError),
-    /// A signed request was denied.
     #[error("{denial}; signed as {user} with the key in {key}")]
     Denied {
-        /// The denial.
         denial: MarketClientError,
         /// Who signed.
         user: String,
         /// Where the key is from.
         key: String,
     },
-    /// An invalid argument.
     #[error("{what} {value:?} is not {expected}")]
     Argument {
-        /// Name of the argument.
         what: &'static str,
-        /// The value.
         value: String,
         /// What was expected.
         expected: &'static str,
     },
-    /// The conf folder.
     #[error("{0}")]
     Configuration(String),
-    /// A date that cannot be read.
     #[error("{0}")]
     Time(#[from] InvalidTime),
-    /// The async runtime cannot start.
     #[error("cannot send the request: {0}")]
     System(#[from] std::io::Error),
 }
@@ -88,7 +76,6 @@ impl MarketCommandError {
 }
 
 impl MarketArguments {
-    /// A client of the server.
     pub(super) fn client(&self) -> Result<MarketClient, PlaceError> {
         self.place.market()
     }
@@ -105,7 +92,6 @@ impl MarketArguments {
         asked
     }
 
-    /// The signer.
     pub(super) fn signer(&self) -> Result<Signer, SignerError> {
         Ok(Signer { user: self.signer.user()?, key: self.signer.key()? })
     }
@@ -137,7 +123,6 @@ impl MarketArguments {
         }
     }
 
-    /// The output form.
     pub(super) fn form(&self) -> Form {
         if self.json { Form::Json } else { Form::Table }
     }
@@ -148,7 +133,6 @@ impl MarketArguments {
     }
 }
 
-/// Runs a request to completion on this thread.
 pub(super) fn wait_for<T>(
     request: impl Future<Output = Result<T, MarketCommandError>>,
 ) -> Result<T, MarketCommandError> {
@@ -172,9 +156,6 @@ pub(crate) struct PriceArguments {
 }
 
 /// `jobtracker price`.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn price(arguments: &PriceArguments) -> Result<String, MarketCommandError> {
     let PriceArguments { history, since, points, market } = arguments;
     if !history {
@@ -187,9 +168,75 @@ pub(crate) fn price(arguments: &PriceArguments) -> Result<String, MarketCommandE
 }
 
 /// `jobtracker time`.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn time(arguments: &MarketArguments) -> Result<String, MarketCommandError> {
     Ok(render_time(&arguments.request("time")?, arguments.form()))
+}
+
+/// Length of the longest bar, characters.
+const BAR: i128 = 30;
+
+/// The spans, newest last, each with a bar of its highest price.
+fn render_price_history(history: &PriceHistory, form: Form) -> String {
+    if form == Form::Json {
+        return json(history);
+    }
+    let highest = history.points.iter().map(|point| point.high).max().unwrap_or_default();
+    let mut table = columns(&["time", "price", "low", "high", ""], 1);
+    if let Some(bars) = table.column_mut(4) {
+        bars.set_cell_alignment(comfy_table::CellAlignment::Left);
+    }
+    for point in &history.points {
+        let PricePoint { time_ms, price, low, high, .. } = point;
+        table.add_row([
+            format_time(*time_ms),
+            price.to_string(),
+            low.to_string(),
+            high.to_string(),
+            bar(*high, highest),
+        ]);
+    }
+    lines(&table)
+}
+
+fn bar(high: Credits, highest: Credits) -> String {
+    let length = high.units() * BAR / highest.units().max(1);
+    "#".repeat(usize::try_from(length).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn history() -> PriceHistory {
+        let point = |time_ms, price: &str, low: &str, high: &str| PricePoint {
+            time_ms,
+            tick: 7,
+            price: price.parse().unwrap(),
+            low: low.parse().unwrap(),
+            high: high.parse().unwrap(),
+        };
+        let points = vec![
+            point(1_795_000_000_000, "1.5", "0", "3"),
+            point(1_795_003_600_000, "12.249998", "1.5", "12.5"),
+            point(1_795_007_200_000, "0", "0", "0"),
+        ];
+        PriceHistory { step_ms: 3_600_000, points }
+    }
+
+    #[test]
+    fn people_get_bars() {
+        insta::assert_snapshot!(render_price_history(&history(), Form::Table), @"
+        TIME                      PRICE  LOW  HIGH
+        2026-11-18T11:06:40Z        1.5  0.0   3.0  #######
+        2026-11-18T12:06:40Z  12.249998  1.5  12.5  ##############################
+        2026-11-18T13:06:40Z        0.0  0.0   0.0
+        ");
+        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), Form::Table), @"TIME  PRICE  LOW  HIGH");
+    }
+
+    #[test]
+    fn machines_get_json() {
+        let text = render_price_history(&history(), Form::Json);
+        assert_eq!(serde_json::from_str::<PriceHistory>(&text).unwrap(), history());
+    }
 }

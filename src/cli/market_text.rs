@@ -1,6 +1,4 @@
-//! Renders market answers as tables for people and as JSON for programs.
-//!
-//! In JSON, amounts are exact decimal texts and times are epoch ms.
+//! Renders market answers as tables for people and as JSON for programs. In JSON, amounts are exact decimal texts and times are epoch ms.
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -10,10 +8,8 @@ use crate::api::{AllowanceStatus, OrderState, OrderStatus, QueueStatus, largest_
 use crate::client::market::{MarketAnswer, QueueLine, QuoteLine};
 use crate::model::{Credits, PerPool, Pool};
 
-use super::period::format_period;
-use super::time_text::{format_time, nearest_second_ms};
+use super::time_text::{format_period, format_time, nearest_second_ms};
 
-/// Output form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
     Table,
@@ -28,12 +24,10 @@ pub(super) struct QueueRow {
     /// The rate that its owner has set for the next tick.
     #[serde(skip_serializing_if = "Option::is_none")]
     bid: Option<String>,
-    /// The rate of the open interval.
     spending: String,
     /// The same under the name that the server's JSON has for it.
     rate: String,
     share: String,
-    /// Slots bought for the open interval.
     #[serde(skip_serializing_if = "Option::is_none")]
     quota: Option<PerPool<u32>>,
     /// Slots that its attempts and containers hold, by pool.
@@ -145,7 +139,6 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
     if more.is_empty() { text } else { format!("{text}\n{more}") }
 }
 
-/// What a queue gets again and again.
 fn allowance_text(allowance: &AllowanceStatus) -> String {
     let AllowanceStatus { credits, every_s, cap, next_s, by } = allowance;
     let cap = cap.map(|cap| format!(" up to a balance of {cap}")).unwrap_or_default();
@@ -153,7 +146,6 @@ fn allowance_text(allowance: &AllowanceStatus) -> String {
     format!("{credits} every {}{cap}, next in {next}, set by {by}", format_period(*every_s))
 }
 
-/// What an order bids and how it stands.
 pub(super) fn order_text(order: &OrderStatus) -> String {
     let OrderStatus { deadline_ms, max_rate, max_cost, state, sufficient_rate, cost, .. } = order;
     let most = max_cost.map(|cost| format!(", cost at most {cost}")).unwrap_or_default();
@@ -196,7 +188,6 @@ fn cells(line: &QueueLine) -> [String; 6] {
     [queue.clone(), budget.clone(), spending.clone(), share.clone(), used.to_string(), pending.to_string()]
 }
 
-/// A quote.
 pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
     if form == Form::Json {
         return json(quote);
@@ -230,7 +221,6 @@ pub(super) fn cannot_pay(queue: &str, rate: &str, budget: &str) -> Option<String
     })
 }
 
-/// Confirmation of a removed queue.
 pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form) -> String {
     match (form, taken_out) {
         (Form::Json, None) => json(&serde_json::json!({ "removed": queue })),
@@ -240,13 +230,11 @@ pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form)
     }
 }
 
-/// The price.
 pub(super) fn render_price(answer: &MarketAnswer, form: Form) -> String {
     let price = answer.price.as_deref().unwrap_or_default();
     if form == Form::Json { json(&serde_json::json!({ "price": price })) } else { format!("{price}\n") }
 }
 
-/// The server's start and clock.
 pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     let MarketAnswer { start_ms, time_ms, .. } = answer;
     if form == Form::Json {
@@ -260,7 +248,6 @@ pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
     lines(&table)
 }
 
-/// Shortens a name to one line of a table.
 pub(super) fn one_line(name: &str) -> String {
     const LONGEST: usize = 40;
     let mut text: String = name.chars().map(|character| if character.is_control() { ' ' } else { character }).collect();
@@ -283,7 +270,6 @@ pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     table
 }
 
-/// A table as text, without trailing blanks.
 pub(super) fn lines(table: &Table) -> String {
     table.trim_fmt() + "\n"
 }

@@ -5,16 +5,12 @@ pub(crate) mod backup;
 pub(crate) mod check_config;
 pub(crate) mod complete_names;
 pub(crate) mod completion;
-mod confirm;
 mod conventions;
 pub(crate) mod demo;
 mod examples;
 mod exit_code;
 pub(crate) mod explain;
-mod explain_text;
 mod hadoop_spelling;
-mod history_text;
-mod interrupt;
 pub(crate) mod job;
 pub(crate) mod market_command;
 mod market_text;
@@ -22,8 +18,8 @@ mod next_steps;
 mod open;
 pub(crate) mod pages;
 mod pasted;
-pub(crate) mod period;
 pub(crate) mod place;
+mod prompts;
 mod queue;
 pub(crate) mod reload;
 pub(crate) mod report;
@@ -31,13 +27,10 @@ mod report_text;
 pub(crate) mod restore;
 pub(crate) mod run;
 mod scheduler;
-mod scheduler_text;
 pub(crate) mod serve;
 pub(crate) mod sign;
-pub(crate) mod sign_command;
 pub(crate) mod signer;
 pub(crate) mod simulate;
-mod since;
 mod staging_line;
 mod statement_text;
 pub(crate) mod status;
@@ -45,18 +38,15 @@ pub(crate) mod stop;
 pub(crate) mod store;
 pub(crate) mod tasktracker;
 mod terminal;
-mod time_text;
+pub(crate) mod time_text;
 pub(crate) mod upgrade;
-mod usage;
 pub(crate) mod user;
-pub(crate) mod user_filter;
-mod values;
+pub(crate) mod values;
 pub(crate) mod what_if;
-mod what_if_text;
-mod whole_characters;
-mod without_numbers;
 pub(crate) mod workers;
 
+use std::ffi::OsStr;
+use std::fmt::Display;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -119,7 +109,7 @@ enum Command {
     /// Open the pages in a browser, signed in to read what is private to you
     Open(open::OpenArguments),
     /// Sign a query for /scheduler, or a job
-    Sign(sign_command::SignArguments),
+    Sign(sign::SignArguments),
     /// Show and change queues, their budgets and bids
     #[command(subcommand)]
     Queue(queue::QueueCommand),
@@ -161,162 +151,130 @@ pub fn command() -> clap::Command {
 /// Runs the command in this process's arguments. Exit codes: 0 success, 1 the command or the job failed, 2 wrong usage or
 /// configuration, or refused, 3 denied, 4 unreachable.
 pub fn main() -> ExitCode {
-    // The tasktracker starts the first for each command and waits for it, the second for many containers.
-    if std::env::args_os().nth(1).is_some_and(|word| word == SUPERVISE_COMMAND) {
-        return supervise();
+    if let Some(code) = std::env::args_os().nth(1).and_then(|word| run_own_process(&word)) {
+        return code;
     }
-    if std::env::args_os().nth(1).is_some_and(|word| word == KEEP_COMMANDS) {
-        return keep_commands();
-    }
-    // And these for each attempt or container that runs as its user.
-    if std::env::args_os().nth(1).is_some_and(|word| word == ATTEMPT_COMMAND) {
-        start_log_to_stderr();
-        return run_attempt_process();
-    }
-    if std::env::args_os().nth(1).is_some_and(|word| word == CONTAINER_COMMAND) {
-        start_log_to_stderr();
-        return run_container_process();
-    }
-    // Wrong usage ends here, with clap's own code 2.
-    let words = match hadoop_spelling::in_our_spelling(std::env::args_os().collect()) {
-        Ok(words) => words,
-        Err(text) => {
-            print_error(&format!("{}jobtracker: {text}", error_mark()));
-            return ExitCode::from(WRONG_USAGE);
-        }
+    let arguments = match parse_arguments() {
+        Ok(arguments) => arguments,
+        Err(code) => return code,
     };
-    let matches =
-        command().try_get_matches_from(&words).unwrap_or_else(|error| usage::exit_with(error, &words, command()));
-    pasted::keep_options(&matches);
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if std::io::stdout().is_terminal() {
         time_text::show_local_times();
     }
     show_slow_answers(|reason| print_error(&format!("jobtracker: waiting: {reason}")));
-    let outcome = match arguments.command {
+    run_command(arguments.command).unwrap_or_else(|(code, text)| {
+        print_error(&format!("{}jobtracker: {text}", error_mark()));
+        ExitCode::from(code)
+    })
+}
+
+/// A process that this program starts for its own use, by the first word of its arguments.
+fn run_own_process(word: &OsStr) -> Option<ExitCode> {
+    // The tasktracker starts the first for each command and waits for it, the second for many containers.
+    if word == SUPERVISE_COMMAND {
+        return Some(supervise());
+    }
+    if word == KEEP_COMMANDS {
+        return Some(keep_commands());
+    }
+    // And these for each attempt or container that runs as its user.
+    if word == ATTEMPT_COMMAND {
+        start_log_to_stderr();
+        return Some(run_attempt_process());
+    }
+    if word == CONTAINER_COMMAND {
+        start_log_to_stderr();
+        return Some(run_container_process());
+    }
+    None
+}
+
+/// Wrong usage ends here, with clap's own code 2.
+fn parse_arguments() -> Result<Arguments, ExitCode> {
+    let words = hadoop_spelling::in_our_spelling(std::env::args_os().collect()).map_err(|text| {
+        print_error(&format!("{}jobtracker: {text}", error_mark()));
+        ExitCode::from(WRONG_USAGE)
+    })?;
+    let matches =
+        command().try_get_matches_from(&words).unwrap_or_else(|error| exit_code::exit_with(error, &words, command()));
+    pasted::keep_options(&matches);
+    Ok(Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
+}
+
+/// An exit code, and the text for stderr.
+type Failure = (u8, String);
+
+fn run_command(command: Command) -> Result<ExitCode, Failure> {
+    match command {
         Command::Serve(command) => {
             start_log_to_stderr();
-            serve::run(command).map_err(|error| (error.exit_code(), error.to_string()))
+            done(serve::run(command), |error| error.exit_code())
         }
         Command::Tasktracker(arguments) => {
             start_log_to_stderr();
-            tasktracker::run(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
+            done(tasktracker::run(&arguments), |error| error.exit_code())
         }
-        Command::Demo(arguments) => match demo::run(&arguments) {
-            Ok(code) => return code,
-            Err(failure) => Err((1, failure.to_string())),
-        },
-        Command::DemoTask(task) => demo::run_task(&task).map_err(|error| (1, error.to_string())),
+        Command::Demo(arguments) => demo::run(&arguments).map_err(|failure| (1, failure.to_string())),
+        Command::DemoTask(task) => done(demo::run_task(&task), |_| 1),
         Command::CheckConfig(arguments) => {
             let report = check_config::run(&arguments);
             // If printing fails, the exit code still has the result.
             let _ = print(&report.text);
-            return if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) };
+            Ok(if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) })
         }
-        Command::Backup(arguments) => match backup::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Restore(arguments) => match restore::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
+        Command::Backup(arguments) => answer(backup::run(&arguments), |error| error.exit_code()),
+        Command::Restore(arguments) => answer(restore::run(&arguments), |error| error.exit_code()),
         Command::Pages(arguments) => {
             start_log_to_stderr();
-            pages::run(&arguments).map_err(|error| (pages::exit_code(&error), error.to_string()))
+            done(pages::run(&arguments), pages::exit_code)
         }
-        Command::Upgrade(arguments) => match upgrade::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Status(arguments) => match status::run(&arguments) {
-            Ok((text, code)) => match print(&text) {
-                Ok(()) => return ExitCode::from(code),
-                error => error,
-            },
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Reload(arguments) => match reload::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Stop(arguments) => match stop::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Scheduler(command) => match scheduler::run(&command) {
-            Ok((text, code)) => match print(&text) {
-                Ok(()) => return ExitCode::from(code),
-                error => error,
-            },
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::User(command) => match user::run(&command, crate::clock::wall_ms()) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Store(command) => match store::run(&command) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Sign(arguments) => {
-            let signed = sign_command::run(&arguments);
-            signed.map_err(|error| (WRONG_USAGE, error.to_string())).and_then(|text| print(&text))
-        }
-        Command::Open(arguments) => print_answer(open::open(&arguments)),
-        Command::Queue(command) => print_answer(queue::run(&command)),
-        Command::Report(arguments) => {
-            report::report(&arguments).map_err(|error| (error.exit_code(), error.to_string()))
-        }
-        Command::Job(command) => match job::run(command) {
-            Ok((text, code)) => match print(&text) {
-                Ok(()) => return code,
-                error => error,
-            },
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Run(arguments) => match run::run(&arguments) {
-            Ok((text, code)) => match print(&text) {
-                Ok(()) => return code,
-                error => error,
-            },
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::App(command) => match app::run(command) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::CompleteNames(arguments) => print(&complete_names::run(&arguments, &command())),
-        Command::Completion(arguments) => print(&completion::completion(&arguments, command())),
-        Command::Workers(command) => match workers::run(&command) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-        Command::Explain(arguments) => print_answer(explain::explain(&arguments)),
-        Command::Price(arguments) => print_answer(market_command::price(&arguments)),
-        Command::Time(arguments) => print_answer(market_command::time(&arguments)),
-        Command::Simulate(arguments) => {
-            simulate::run(&arguments).map_err(|text| (1, text)).and_then(|text| print(&text))
-        }
-        Command::WhatIf(arguments) => match what_if::run(&arguments) {
-            Ok(text) => print(&text),
-            Err(error) => Err((error.exit_code(), error.to_string())),
-        },
-    };
-    match outcome {
-        Ok(()) => ExitCode::SUCCESS,
-        Err((code, text)) => {
-            terminal::print_error(&format!("{}jobtracker: {text}", error_mark()));
-            ExitCode::from(code)
-        }
+        Command::Upgrade(arguments) => answer(upgrade::run(&arguments), |error| error.exit_code()),
+        Command::Status(arguments) => answer_with_code(status::run(&arguments), |error| error.exit_code()),
+        Command::Reload(arguments) => answer(reload::run(&arguments), |error| error.exit_code()),
+        Command::Stop(arguments) => answer(stop::run(&arguments), |error| error.exit_code()),
+        Command::Scheduler(command) => answer_with_code(scheduler::run(&command), |error| error.exit_code()),
+        Command::User(command) => answer(user::run(&command, crate::clock::wall_ms()), |error| error.exit_code()),
+        Command::Store(command) => answer(store::run(&command), |error| error.exit_code()),
+        Command::Sign(arguments) => answer(sign::run(&arguments), |_| WRONG_USAGE),
+        Command::Open(arguments) => answer(open::open(&arguments), |error| error.exit_code()),
+        Command::Queue(command) => answer(queue::run(&command), |error| error.exit_code()),
+        Command::Report(arguments) => done(report::report(&arguments), |error| error.exit_code()),
+        Command::Job(command) => answer_with_code(job::run(command), |error| error.exit_code()),
+        Command::Run(arguments) => answer_with_code(run::run(&arguments), |error| error.exit_code()),
+        Command::App(command) => answer(app::run(command), |error| error.exit_code()),
+        Command::CompleteNames(arguments) => print(&complete_names::run(&arguments, &self::command())),
+        Command::Completion(arguments) => print(&completion::completion(&arguments, self::command())),
+        Command::Workers(command) => answer(workers::run(&command), |error| error.exit_code()),
+        Command::Explain(arguments) => answer(explain::explain(&arguments), |error| error.exit_code()),
+        Command::Price(arguments) => answer(market_command::price(&arguments), |error| error.exit_code()),
+        Command::Time(arguments) => answer(market_command::time(&arguments), |error| error.exit_code()),
+        Command::Simulate(arguments) => answer(simulate::run(&arguments), |_| 1),
+        Command::WhatIf(arguments) => answer(what_if::run(&arguments), |error| error.exit_code()),
     }
 }
 
-/// Prints the answer of the market.
-fn print_answer(text: Result<String, market_command::MarketCommandError>) -> Result<(), (u8, String)> {
-    print(&text.map_err(|error| (error.exit_code(), error.to_string()))?)
+/// The end of a command that has printed what it had to print.
+fn done<E: Display>(outcome: Result<(), E>, code: impl FnOnce(&E) -> u8) -> Result<ExitCode, Failure> {
+    outcome.map_err(|error| (code(&error), error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
-fn print(text: &str) -> Result<(), (u8, String)> {
-    terminal::print(text).map_err(|error| (1, error.to_string()))
+/// Prints the text that a command has returned.
+fn answer<E: Display>(text: Result<String, E>, code: impl FnOnce(&E) -> u8) -> Result<ExitCode, Failure> {
+    answer_with_code(text.map(|text| (text, ExitCode::SUCCESS)), code)
+}
+
+/// The same of a command that has an exit code of its own.
+fn answer_with_code<C: Into<ExitCode>, E: Display>(
+    outcome: Result<(String, C), E>,
+    code: impl FnOnce(&E) -> u8,
+) -> Result<ExitCode, Failure> {
+    let (text, own_code) = outcome.map_err(|error| (code(&error), error.to_string()))?;
+    print(&text)?;
+    Ok(own_code.into())
+}
+
+fn print(text: &str) -> Result<ExitCode, Failure> {
+    terminal::print(text).map_err(|error| (1, error.to_string()))?;
+    Ok(ExitCode::SUCCESS)
 }

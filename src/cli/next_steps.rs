@@ -5,13 +5,11 @@ use std::path::Path;
 use crate::config::HostPort;
 use crate::model::as_shell_word;
 
-/// Addresses and kind of a started JobTracker.
 pub(super) struct StartedJobTracker<'a> {
     /// RPC address for other machines.
     pub(super) rpc: HostPort,
     /// Web address for other machines.
     pub(super) http: HostPort,
-    /// Its conf folder.
     pub(super) conf: Option<&'a Path>,
     /// Whether the market is on, so that jobs must be signed.
     pub(super) has_market: bool,
@@ -20,7 +18,6 @@ pub(super) struct StartedJobTracker<'a> {
 /// A first job: it needs only a text file.
 const FIRST_JOB: &str = "--input FILE --output FOLDER --mapper cat --reducer 'uniq -c'";
 
-/// Next commands after the start of a JobTracker.
 pub(super) fn after_serve(started: &StartedJobTracker<'_>) -> Vec<String> {
     let StartedJobTracker { rpc, http, conf, has_market } = started;
     // A tasktracker reads more from it than the address, such as its directories.
@@ -38,7 +35,6 @@ pub(super) fn after_serve(started: &StartedJobTracker<'_>) -> Vec<String> {
     steps
 }
 
-/// Next commands after the start of a tasktracker.
 pub(super) fn after_tasktracker(jobtracker: &HostPort) -> Vec<String> {
     vec![
         format!("next, a job: jobtracker job submit --jobtracker {jobtracker} {FIRST_JOB}"),

@@ -9,7 +9,6 @@ use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::json;
 use super::terminal::print_error;
 
-/// What opens an address where `$BROWSER` names no program.
 const OPENERS: [&str; 3] = ["xdg-open", "open", "sensible-browser"];
 
 /// Options of `open`.
@@ -30,9 +29,6 @@ pub(crate) struct OpenArguments {
 }
 
 /// `jobtracker open`: what to print.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn open(arguments: &OpenArguments) -> Result<String, MarketCommandError> {
     let OpenArguments { page, print, token, market } = arguments;
     let client = market.client()?;
@@ -75,7 +71,6 @@ fn plain_link(client: &MarketClient, page: &str) -> String {
     format!("http://{}{page}", client.server())
 }
 
-/// Whether a program has taken the address.
 fn open_in_browser(link: &str) -> bool {
     let named = env::var("BROWSER").ok().filter(|browser| !browser.is_empty());
     let openers = named.iter().map(String::as_str).chain(OPENERS);

@@ -37,9 +37,6 @@ pub(crate) fn exit_code(error: &StatePagesError) -> u8 {
 }
 
 /// Serves until it is stopped.
-///
-/// # Errors
-/// [`StatePagesError`]
 pub(crate) fn run(arguments: &PagesArguments) -> Result<(), StatePagesError> {
     let PagesArguments { state, http, show_all } = arguments;
     let pages = StatePages { file: state.clone(), http: *http, shows_all: *show_all };

@@ -16,7 +16,6 @@ static GIVEN: OnceLock<Given> = OnceLock::new();
 /// What was given, as it would be written again.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Given {
-    /// The conf folder.
     conf: String,
     /// Where the JobTracker is.
     place: String,
@@ -46,7 +45,6 @@ pub(super) fn pasted_at(command: &str, place: &str) -> String {
 }
 
 impl Given {
-    /// Of the innermost command.
     fn of(matches: &ArgMatches) -> Self {
         let mut matches = matches;
         while let Some((_, below)) = matches.subcommand() {

@@ -1,6 +1,6 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
-use crate::api::MovementReason;
+use crate::api::{MovementReason, Statement};
 use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
 use crate::client::signed_query::escaped;
 
@@ -8,10 +8,9 @@ use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{
     Form, QueueRow, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
 };
-use super::period::parse_period_s;
-use super::since::parse_time_ms;
 use super::statement_text::{render_csv, render_statement};
 use super::terminal::print_error;
+use super::time_text::{parse_period_s, parse_time_ms};
 
 /// Subcommands of `queue`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -158,32 +157,10 @@ pub(crate) enum QueueCommand {
     },
 }
 
-/// Runs the command; returns the text to print.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
-        QueueCommand::List { market } => {
-            let mut rows = rows_now(market, None)?;
-            if rows.is_empty() {
-                rows = request(market, "infos".to_owned())?.queues.into_iter().map(QueueRow::from).collect();
-            }
-            Ok(render_queues(&rows, market.form()))
-        }
-        QueueCommand::Info { queue, market } => {
-            let own = market.signer.user()?;
-            let query = queue.as_ref().map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
-            let queue = queue.as_ref().unwrap_or(&own);
-            let row = match rows_now(market, Some(queue))?.pop() {
-                Some(row) => row,
-                None => only(request(market, query)?, queue).into(),
-            };
-            Ok(match market.form() {
-                Form::Json => json(&row),
-                Form::Table => render_queues(&[row], Form::Table),
-            })
-        }
+        QueueCommand::List { market } => list(market),
+        QueueCommand::Info { queue, market } => info(queue.as_deref(), market),
         QueueCommand::SetSpending { queue, rate, market } => {
             let query = format!("setSpending={}&queue={}", escaped(rate), escaped(queue));
             let line = only(request(market, query)?, queue);
@@ -222,14 +199,44 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
             Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
         }
         QueueCommand::Statement { queue, since, csv, market } => {
-            let since_ms = since.as_deref().map(parse_time_ms).transpose()?;
-            let signer = market.signer()?;
-            let client = market.client()?;
-            let request = client.statement(queue.as_deref(), since_ms, &signer);
-            let statement = wait_for(async { request.await.map_err(|error| market.signed_error(error)) })?;
+            let statement = statement(queue.as_deref(), since.as_deref(), market)?;
             Ok(if *csv { render_csv(&statement) } else { render_statement(&statement, market.form()) })
         }
     }
+}
+
+fn list(market: &MarketArguments) -> Result<String, MarketCommandError> {
+    let mut rows = rows_now(market, None)?;
+    if rows.is_empty() {
+        rows = request(market, "infos".to_owned())?.queues.into_iter().map(QueueRow::from).collect();
+    }
+    Ok(render_queues(&rows, market.form()))
+}
+
+fn info(queue: Option<&str>, market: &MarketArguments) -> Result<String, MarketCommandError> {
+    let own = market.signer.user()?;
+    let query = queue.map_or_else(|| "info".to_owned(), |queue| format!("info={}", escaped(queue)));
+    let queue = queue.unwrap_or(&own);
+    let row = match rows_now(market, Some(queue))?.pop() {
+        Some(row) => row,
+        None => only(request(market, query)?, queue).into(),
+    };
+    Ok(match market.form() {
+        Form::Json => json(&row),
+        Form::Table => render_queues(&[row], Form::Table),
+    })
+}
+
+fn statement(
+    queue: Option<&str>,
+    since: Option<&str>,
+    market: &MarketArguments,
+) -> Result<Statement, MarketCommandError> {
+    let since_ms = since.map(parse_time_ms).transpose()?;
+    let signer = market.signer()?;
+    let client = market.client()?;
+    let request = client.statement(queue, since_ms, &signer);
+    wait_for(async { request.await.map_err(|error| market.signed_error(error)) })
 }
 
 /// What left the market with a queue that has just been removed; none where the server has no statement of it.
@@ -283,7 +290,6 @@ pub(super) fn allowance_query(queue: &str, credits: &str, terms: &[String]) -> R
     Ok(format!("allowance={}&queue={}&every={every_s}{cap}", escaped(credits), escaped(queue)))
 }
 
-/// Changes a queue and renders its current state.
 fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String, MarketCommandError> {
     Ok(render_queue(&only(request(market, query)?, queue), market.form()))
 }

@@ -18,19 +18,14 @@ pub(crate) struct ReloadArguments {
     json: bool,
 }
 
-/// Why nothing was reloaded.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ReloadFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// No daemon.
     #[error("{0}; run this on the daemon's machine with its --conf, as its user or root")]
     Ask(#[from] ControlError),
-    /// The daemon refuses.
     #[error("nothing was reloaded: {0}")]
     Refused(String),
-    /// An answer to something else.
     #[error("the daemon gave an unexpected answer: is it of another version?")]
     Unexpected,
 }
@@ -56,9 +51,6 @@ fn text(summary: &str, changes: &[String], warnings: &[String]) -> String {
 }
 
 /// Reloads; returns the text to print.
-///
-/// # Errors
-/// [`ReloadFailure`]
 pub(crate) fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
     match request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {})? {

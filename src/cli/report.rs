@@ -7,9 +7,9 @@ use crate::market::{ReportFilter, ReportKind, ReportRequest};
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::report_text::{Column, ReportForm, notes, render_answer, render_part};
 use super::signer::SignerError;
-use super::since::parse_time_of;
 use super::terminal::{print, print_error};
-use super::user_filter::UserFilter;
+use super::time_text::parse_time_of;
+use super::values::UserFilter;
 
 /// What the rows stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -65,9 +65,6 @@ pub(crate) struct ReportArguments {
 }
 
 /// `jobtracker report`: prints it part by part, and what the reader has to know about it to standard error.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn report(arguments: &ReportArguments) -> Result<(), MarketCommandError> {
     let mut request = arguments.request()?;
     let chosen = arguments
@@ -122,7 +119,6 @@ fn nothing_shown(part: &Report, filter: &ReportFilter, signer: Option<&Signer>, 
     })
 }
 
-/// The answer with the rows of all that follow.
 fn with_all_rows(
     mut report: Report,
     ask: impl Fn(u64) -> Result<Report, MarketCommandError>,

@@ -69,7 +69,6 @@ const NAMES: [(&str, ColumnValue); 26] = [
     ("ended", ColumnValue::End),
 ];
 
-/// A value of a row.
 enum Cell {
     Text(String),
     Number(Option<u64>),
@@ -227,7 +226,6 @@ fn render_csv(report: &Report, shown: &[Column], is_first: bool) -> String {
     text
 }
 
-/// A line of comma-separated values.
 pub(super) fn comma_separated(cells: impl Iterator<Item = String>) -> String {
     cells.map(|cell| csv_cell(&cell)).collect::<Vec<_>>().join(",") + "\n"
 }
@@ -250,12 +248,10 @@ fn render_json(report: &Report, shown: &[Column], is_first: bool) -> String {
     text
 }
 
-/// The whole answer, where no columns are chosen.
 pub(super) fn render_answer(report: &Report) -> String {
     json(report)
 }
 
-/// What the reader has to know about a report.
 pub(super) fn notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(since_ms) = report.complete_since_ms {

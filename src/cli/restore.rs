@@ -30,13 +30,10 @@ pub(crate) struct RestoreArguments {
     pub(crate) configuration: ConfigurationArguments,
 }
 
-/// Why nothing is restored.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RestoreFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The copy, or the folder.
     #[error("{0}")]
     Store(#[from] StoreError),
 }
@@ -55,10 +52,6 @@ impl RestoreFailure {
     }
 }
 
-/// Restores; returns what is restored and what is lost.
-///
-/// # Errors
-/// [`RestoreFailure`]
 pub(crate) fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
     let restored = restore(&state_dir, &arguments.file)?;

@@ -40,19 +40,14 @@ pub(crate) struct ServeCommand {
 /// The option of [`ServeCommand::take_over`].
 const TAKE_OVER: &str = "--take-over";
 
-/// Why `serve` failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ServeFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] crate::config::ConfigError),
-    /// No running daemon to take over from.
     #[error("--take-over is only for a process started by a running daemon: {0}")]
     TakeOver(std::io::Error),
-    /// The start.
     #[error("{0}")]
     Start(ServeError),
-    /// While it served, or the shutdown.
     #[error("{0}")]
     Serve(ServeError),
 }
@@ -76,10 +71,6 @@ impl ServeFailure {
     }
 }
 
-/// Loads the configuration and serves.
-///
-/// # Errors
-/// [`ServeFailure`]
 pub(crate) fn run(command: ServeCommand) -> Result<(), ServeFailure> {
     let predecessor = command.take_over.then(Predecessor::of_stdin).transpose().map_err(ServeFailure::TakeOver)?;
     let loaded = Settings::load(&command.configuration.load_options());
@@ -119,7 +110,6 @@ fn keys_not_acted_on(configuration: &Configuration) -> Vec<String> {
     not_acted_on.map(|found| format!("not acted on: {found}")).collect()
 }
 
-/// The arguments of this process, for its successor.
 fn own_arguments() -> Vec<OsString> {
     std::env::args_os().skip(1).filter(|argument| argument != TAKE_OVER).collect()
 }
@@ -140,7 +130,6 @@ fn trackers_line(settings: &Settings) -> String {
     }
 }
 
-/// Where the image of the budgets is.
 fn budgets_place(market: &MarketSettings) -> String {
     match &market.budget_store {
         BudgetStoreKind::File(path) => path.display().to_string(),
@@ -149,7 +138,6 @@ fn budgets_place(market: &MarketSettings) -> String {
     }
 }
 
-/// The callers that can reach an address.
 pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     if address.ip().to_canonical().is_loopback() {
         "programs of this machine"
@@ -158,7 +146,6 @@ pub(super) fn reach(address: std::net::SocketAddr) -> &'static str {
     }
 }
 
-/// Who may kill jobs and change their priority.
 fn changers(settings: &Settings) -> String {
     let JobChangeSettings { are_signed, hosts } = &settings.job_changes;
     let lists = match settings.queues.acls_enabled {

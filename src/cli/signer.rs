@@ -29,43 +29,25 @@ pub(crate) struct SignerArguments {
     pub(crate) key_file: Option<PathBuf>,
 }
 
-/// Why user or key is missing.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum SignerError {
-    /// The login name is unknown.
     #[error("the login name is unknown: give --as NAME")]
     NoUser,
-    /// No key is given, and there is no home directory.
     #[error("no key: give --key-file, or set HADOOP_KEY or HOME")]
     NoKey,
-    /// The user's own file.
     #[error("{0}")]
     UserConfig(#[from] UserConfigError),
-    /// None of the three places has a key.
     #[error("no key in --key-file, $HADOOP_KEY or {0}")]
     NowhereFound(PathBuf),
-    /// The key cannot be read.
     #[error("cannot read the key in {path}: {source}")]
-    KeyFile {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// There is a text, but no key alone.
+    KeyFile { path: PathBuf, source: std::io::Error },
     #[error("the key in {place} {fault}")]
-    BadKey {
-        /// The file or the variable.
-        place: String,
-        /// What is wrong with it.
-        fault: KeyFault,
-    },
+    BadKey { place: String, fault: KeyFault },
 }
 
 /// Where a key comes from.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum KeySource {
-    /// A file.
     File(PathBuf),
     /// The text of `$HADOOP_KEY`.
     Environment(String),
@@ -89,9 +71,6 @@ impl SignerError {
 
 impl SignerArguments {
     /// The user's name: `--as`, else as in the user's own file, else the login name of this process.
-    ///
-    /// # Errors
-    /// [`SignerError::NoUser`], [`SignerError::UserConfig`]
     pub(crate) fn user(&self) -> Result<String, SignerError> {
         let named = match &self.user {
             Some(user) => Some(user.clone()),
@@ -102,9 +81,6 @@ impl SignerArguments {
     }
 
     /// The key file that an option or the user's own file names: it must exist.
-    ///
-    /// # Errors
-    /// [`SignerError::UserConfig`]
     pub(crate) fn named_key_file(&self) -> Result<Option<PathBuf>, SignerError> {
         match &self.key_file {
             Some(path) => Ok(Some(path.clone())),
@@ -113,10 +89,7 @@ impl SignerArguments {
         }
     }
 
-    /// The key, without blanks around it as the document's client reads it.
-    ///
-    /// # Errors
-    /// All but [`SignerError::NoUser`]
+    /// The key, without blanks around it as the document's client reads it. Errors: all but [`SignerError::NoUser`].
     pub(crate) fn key(&self) -> Result<Key, SignerError> {
         let source = self.key_source()?;
         let bytes = match &source {
@@ -136,9 +109,6 @@ impl SignerArguments {
     }
 
     /// Where the key is looked for.
-    ///
-    /// # Errors
-    /// [`SignerError::NoKey`], [`SignerError::UserConfig`]
     pub(crate) fn key_source(&self) -> Result<KeySource, SignerError> {
         match (self.named_key_file()?, std::env::var("HADOOP_KEY")) {
             (Some(path), _) => Ok(KeySource::File(path)),

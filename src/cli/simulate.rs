@@ -115,7 +115,6 @@ impl SimulateArguments {
     }
 }
 
-/// Plays one run; a panic counts as a broken law.
 fn play(options: &RunOptions) -> Run {
     let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut InMemoryStore::default())));
     played.unwrap_or_else(|panic| {

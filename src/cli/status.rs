@@ -28,13 +28,10 @@ pub(crate) struct StatusArguments {
     market: MarketArguments,
 }
 
-/// Why the status is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StatusFailure {
-    /// The daemon's address.
     #[error("{0}")]
     Place(#[from] PlaceError),
-    /// The daemon.
     #[error("{source}{note}; start one: {}", pasted_place("jobtracker serve"))]
     Daemon {
         /// Why there is no status.
@@ -42,7 +39,6 @@ pub(crate) enum StatusFailure {
         /// Who names its address.
         note: String,
     },
-    /// The async runtime cannot start.
     #[error("cannot send the request: {0}")]
     System(#[from] std::io::Error),
 }
@@ -58,9 +54,6 @@ impl StatusFailure {
 }
 
 /// Asks for the status; returns the text and the exit code: 0 where jobs can run, else 1.
-///
-/// # Errors
-/// [`StatusFailure`]
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
     let StatusArguments { define, market } = arguments;
     let Found { address, origin } = market.place.find(define)?.http();

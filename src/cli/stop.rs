@@ -18,16 +18,12 @@ pub(crate) struct StopArguments {
     json: bool,
 }
 
-/// Why nothing was stopped.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StopFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// No daemon.
     #[error("{0}; run this on the daemon's machine with its --conf, as its user or root")]
     Ask(#[from] ControlError),
-    /// The daemon refuses.
     #[error("not stopped: {0}")]
     Refused(String),
 }
@@ -43,10 +39,6 @@ impl StopFailure {
     }
 }
 
-/// Stops the daemon and waits until it has ended.
-///
-/// # Errors
-/// [`StopFailure`]
 pub(crate) fn run(arguments: &StopArguments) -> Result<String, StopFailure> {
     match request_stop(&arguments.configuration.load_options().state_dir()?)? {
         StopAnswer::Stopping { process, is_supervised } if arguments.json => {

@@ -29,16 +29,12 @@ pub(crate) struct InitArguments {
     take_over: bool,
 }
 
-/// Why there are no tables.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StoreFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// Another kind of store.
     #[error("{} is not `postgres`: there are no tables to make", keys::BUDGET_STORE.name)]
     NoDatabase,
-    /// The database.
     #[error("{0}")]
     Database(ServeError),
 }
@@ -53,10 +49,6 @@ impl StoreFailure {
     }
 }
 
-/// Makes the tables; returns the text to print.
-///
-/// # Errors
-/// [`StoreFailure`]
 pub(crate) fn run(command: &StoreCommand) -> Result<String, StoreFailure> {
     let StoreCommand::Init(arguments) = command;
     if arguments.sql {

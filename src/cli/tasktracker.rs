@@ -36,13 +36,10 @@ const MOST_SLOTS: i64 = 10_000;
 /// Longest name of a worker, bytes.
 const LONGEST_NAME: usize = 64;
 
-/// Why `tasktracker` failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskTrackerFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// It could not start or continue.
     #[error("{0}")]
     Run(#[from] TaskTrackerError),
 }
@@ -87,9 +84,6 @@ fn cores() -> u32 {
 }
 
 /// Loads the configuration and runs until SIGTERM or SIGINT, or until its terminal is closed.
-///
-/// # Errors
-/// [`TaskTrackerFailure`]
 pub(crate) fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
     let without_slots = ConfigurationArguments { conf: arguments.conf.clone(), define: Vec::new() }.load_options();
     let default_slots = without_slots.conf_dir.is_none().then(cores);

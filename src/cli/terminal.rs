@@ -1,13 +1,11 @@
-//! Output: unchanged into a file or a pipe; on a terminal, control characters are escaped.
+//! Output: unchanged into a file or a pipe; on a terminal, control characters are escaped and characters are whole.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{self, ErrorKind, IsTerminal, Write};
+use std::io;
+use std::io::{ErrorKind, IsTerminal, Write};
 
-/// Prints to stdout.
-///
-/// # Errors
-/// The system's error, except for a closed pipe, as by `head`.
+/// Prints to stdout. Errors: the system's error, except for a closed pipe, as by `head`.
 pub(super) fn print(text: &str) -> io::Result<()> {
     let mut stdout = io::stdout();
     match stdout.write_all(shown(text, stdout.is_terminal()).as_bytes()) {
@@ -16,7 +14,6 @@ pub(super) fn print(text: &str) -> io::Result<()> {
     }
 }
 
-/// Prints a line to stderr.
 pub(super) fn print_error(line: &str) {
     let is_terminal = io::stderr().is_terminal();
     eprintln!("{}", shown(line, is_terminal));
@@ -52,6 +49,30 @@ fn is_treacherous(character: char) -> bool {
     }
 }
 
+/// A text of somebody else's, with whatever could end its line or move the cursor escaped.
+pub(crate) fn one_line(text: &str) -> String {
+    let escaped = |character: char| match character.is_control() {
+        true => character.escape_default().to_string(),
+        false => character.to_string(),
+    };
+    text.chars().map(escaped).collect()
+}
+
+/// The bytes without an incomplete character at their end, which its rest will follow.
+pub(super) fn whole_characters(part: &[u8]) -> &[u8] {
+    match std::str::from_utf8(part.get(part.len().saturating_sub(4)..).unwrap_or(part)) {
+        Ok(_) => part,
+        // From the middle of a character on, the bytes are no text for another reason than their end.
+        Err(_) => {
+            let is_start = |byte: &u8| *byte >= 0xc0;
+            let last = part.iter().rev().take(4).position(is_start).map(|back| part.len() - 1 - back);
+            let is_cut =
+                |at: &usize| matches!(std::str::from_utf8(&part[*at..]), Err(error) if error.error_len().is_none());
+            last.filter(is_cut).map_or(part, |at| &part[..at])
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,6 +89,18 @@ mod tests {
     fn texts_of_any_language_stay_as_they_are() {
         for text in ["", "one\ttwo\nthree\n", "größe 大小 שלום 👩\u{200d}💻", "back\\slash"] {
             assert!(matches!(shown(text, true), Cow::Borrowed(same) if same == text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_character_is_printed_once_it_is_whole() {
+        let text = "größe 大小".as_bytes();
+        for end in 0..=text.len() {
+            let whole = whole_characters(&text[..end]);
+            assert!(std::str::from_utf8(whole).is_ok() && end - whole.len() < 4, "{end}");
+        }
+        for no_text in [&b"ab\xff"[..], b"\xffab", b"a\xf0\x28\x8c", b"", b"\x80\x80\x80\x80\x80"] {
+            assert_eq!(whole_characters(no_text), no_text, "bytes that are no text do not wait");
         }
     }
 }

@@ -13,7 +13,6 @@ use crate::clock::wall_ms;
 /// The zone of shown times; unset: of UTC.
 static SHOWN_ZONE: OnceLock<TimeZone> = OnceLock::new();
 
-/// A text that is neither a duration nor a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "expected a duration above 0 such as 20m, or a time such as 18:00 or 2026-11-22T18:00, with +01:00 or Z if not local"
@@ -99,7 +98,7 @@ pub(super) fn nearest_second_ms(due_ms: i64) -> i64 {
 }
 
 /// A date, or a date with a time, epoch ms; local unless it says otherwise.
-pub(super) fn parse_local_ms(text: &str) -> Option<i64> {
+fn parse_local_ms(text: &str) -> Option<i64> {
     parse_time_in(text, &TimeZone::system())
 }
 
@@ -109,8 +108,7 @@ fn parse_time_in(text: &str, zone: &TimeZone) -> Option<i64> {
     time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
 }
 
-/// A deadline: a duration from now, a time of today, or of tomorrow if it is past, or a date with a time; local unless it says
-/// otherwise.
+/// A deadline: a duration from now, a time of today, or of tomorrow if it is past, or a date with a time; local unless it says otherwise.
 pub(super) fn parse_due(text: &str) -> Result<DueText, InvalidDue> {
     let now = Timestamp::from_millisecond(wall_ms()).map_err(|_: jiff::Error| InvalidDue)?;
     parse_due_at(text, &now.to_zoned(TimeZone::system()))
@@ -138,6 +136,42 @@ fn next(time: Time, now: &Zoned) -> Option<i64> {
     let on = |day: jiff::civil::Date| day.to_datetime(time).to_zoned(now.time_zone().clone()).ok();
     let today = on(now.date()).filter(|at| at > now);
     today.or_else(|| on(now.date().tomorrow().ok()?)).map(|at| at.timestamp().as_millisecond())
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{option} {text:?} is not a date such as 2026-11-21, with an optional time after a T")]
+pub(crate) struct InvalidTime {
+    option: &'static str,
+    text: String,
+}
+
+/// Parses the date of `--since`, epoch ms.
+pub(super) fn parse_time_ms(text: &str) -> Result<i64, InvalidTime> {
+    parse_time_of("--since", text)
+}
+
+/// Parses the date of an option, epoch ms.
+pub(super) fn parse_time_of(option: &'static str, text: &str) -> Result<i64, InvalidTime> {
+    parse_local_ms(text).ok_or_else(|| InvalidTime { option, text: text.to_owned() })
+}
+
+/// Units, the largest first, with their seconds.
+const UNITS: [(char, u64); 5] = [('w', 604_800), ('d', 86_400), ('h', 3_600), ('m', 60), ('s', 1)];
+
+/// Parses a period such as `1d`, s.
+pub(super) fn parse_period_s(text: &str) -> Option<u64> {
+    let unit = text.chars().last()?;
+    let (_, unit_s) = UNITS.into_iter().find(|(name, _)| *name == unit)?;
+    let count = text.strip_suffix(unit)?;
+    let is_number = !count.is_empty() && count.bytes().all(|byte| byte.is_ascii_digit());
+    let count: u64 = if is_number { count.parse().ok()? } else { return None };
+    count.checked_mul(unit_s).filter(|period_s| *period_s > 0)
+}
+
+/// A period in the largest unit that divides it.
+pub(super) fn format_period(period_s: u64) -> String {
+    let (name, unit_s) = UNITS.into_iter().find(|(_, unit_s)| period_s.is_multiple_of(*unit_s)).unwrap_or(('s', 1));
+    format!("{}{name}", period_s / unit_s)
 }
 
 #[cfg(test)]
@@ -229,5 +263,39 @@ mod tests {
         for text in ["", "yesterday", "1970-13-01", "5"] {
             assert_eq!(parse_time_in(text, &berlin()), None, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_no_date_is_named_with_its_option() {
+        assert_eq!(parse_time_ms("1970-01-02T00:00Z").unwrap(), 86_400_000);
+        for text in ["", "yesterday", "1970-13-01", "5"] {
+            let error = parse_time_ms(text).unwrap_err();
+            assert!(error.to_string().starts_with("--since \""), "{error}");
+        }
+    }
+
+    #[test]
+    fn periods_have_a_unit() {
+        for (text, period_s) in [("1s", 1), ("90s", 90), ("5m", 300), ("1h", 3_600), ("1d", 86_400), ("2w", 1_209_600)]
+        {
+            assert_eq!(parse_period_s(text), Some(period_s), "{text}");
+        }
+        for text in [
+            "",
+            "s",
+            "1",
+            "0d",
+            "-1d",
+            "+1d",
+            "1.5h",
+            "1 d",
+            "1y",
+            "d1",
+            "99999999999999999999w",
+            "9999999999999999999w",
+        ] {
+            assert_eq!(parse_period_s(text), None, "{text}");
+        }
+        assert_eq!([90, 300, 86_400, 1_209_600, 3_601].map(format_period), ["90s", "5m", "1d", "2w", "3601s"]);
     }
 }

@@ -22,24 +22,18 @@ pub(crate) struct UpgradeArguments {
     pub(crate) json: bool,
 }
 
-/// Why the upgrade failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum UpgradeFailure {
-    /// The configuration.
     #[error("{0}")]
     Config(#[from] ConfigError),
-    /// The program.
     #[error("{program}: {source}; expected the path of a program (--program)")]
     Program {
         /// Its path as given.
         program: String,
-        /// The system's error.
         source: std::io::Error,
     },
-    /// The daemon.
     #[error("{0}")]
     Ask(#[from] ControlError),
-    /// The old process continues to serve.
     #[error("the upgrade failed and the old process continues to serve: {0}")]
     Refused(String),
 }
@@ -56,9 +50,6 @@ impl UpgradeFailure {
 }
 
 /// Requests the upgrade and waits; returns a line about the process that serves now.
-///
-/// # Errors
-/// [`UpgradeFailure`]
 pub(crate) fn run(arguments: &UpgradeArguments) -> Result<String, UpgradeFailure> {
     let named = arguments.program.as_ref().map_or_else(|| "this program".to_owned(), |path| path.display().to_string());
     let program = match &arguments.program {

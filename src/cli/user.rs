@@ -1,8 +1,6 @@
 //! `jobtracker user`: adds, removes and re-keys the users that may sign, in the ACL file.
 
-mod acl_file;
 mod edit;
-mod failure;
 mod list;
 mod own_queue;
 
@@ -15,11 +13,10 @@ use crate::model::hex;
 use super::terminal::print_error;
 use super::time_text::format_time;
 
-use acl_file::AclFileArguments;
-use edit::Edit;
+use edit::{AclFileArguments, Edit};
 use own_queue::{OwnQueueArguments, add_queue};
 
-pub(crate) use failure::UserFailure;
+pub(crate) use edit::UserFailure;
 
 /// Subcommands of `user`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -98,11 +95,9 @@ pub(crate) enum RoleArgument {
 /// What was done.
 #[derive(Debug, serde::Serialize)]
 pub(crate) struct UserChange {
-    /// The user.
     user: String,
     /// `admin` or `user`; of a removed one the role that it had.
     role: Role,
-    /// The edited file.
     acl_file: PathBuf,
     /// The new key, unless it went to a file.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -116,9 +111,6 @@ pub(crate) struct UserChange {
 }
 
 /// Changes the user at `now_ms`, epoch ms; returns the text to print.
-///
-/// # Errors
-/// [`UserFailure`]
 pub(crate) fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
     let (change, said, file) = match command {
         UserCommand::Add { name, role, key, queue, file } => {
@@ -189,8 +181,7 @@ fn parse_overlap_ms(text: &str) -> Result<i64, String> {
 }
 
 impl NewKeyArguments {
-    /// Makes a key, places it and puts it in force; a key that is not put in force leaves no file. Returns the key or its
-    /// file.
+    /// Makes a key, places it and puts it in force; a key that is not put in force leaves no file. Returns the key or its file.
     fn place(
         &self,
         put_in_force: impl FnOnce(&str) -> Result<(), UserFailure>,

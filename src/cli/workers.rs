@@ -50,10 +50,6 @@ pub(crate) enum WorkersCommand {
     },
 }
 
-/// Runs the command; returns the text to print.
-///
-/// # Errors
-/// [`MarketCommandError`]
 pub(crate) fn run(command: &WorkersCommand) -> Result<String, MarketCommandError> {
     match command {
         WorkersCommand::List { market } => {

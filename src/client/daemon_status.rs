@@ -6,20 +6,15 @@ use crate::api::DaemonStatus;
 
 use super::http_request::get;
 
-/// No status: the daemon does not answer, or something else does.
 #[derive(Debug, thiserror::Error)]
 #[error("no JobTracker of this program answers at {server}: {reason}")]
 pub(crate) struct StatusError {
     /// `host:port`.
     pub(crate) server: String,
-    /// What went wrong.
     pub(crate) reason: String,
 }
 
 /// Asks the daemon at `server`, `host:port`.
-///
-/// # Errors
-/// [`StatusError`]
 pub(crate) async fn daemon_status(server: &str) -> Result<DaemonStatus, StatusError> {
     let failed = |reason: String| StatusError { server: server.to_owned(), reason };
     let answer = get(server, "/status", None).await.map_err(|error| failed(error.to_string()))?;

@@ -12,22 +12,17 @@ use crate::model::hex;
 /// Read at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
 
-/// What a file was when it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileDigest {
     /// SHA-256, 64 lower-case hexadecimal digits.
     pub(crate) sha256: String,
-    /// Its length.
     pub(crate) bytes: u64,
     /// Its lines; the last one need not end in a line break.
     pub(crate) lines: u64,
 }
 
 impl FileDigest {
-    /// Reads a regular file, whose path may lead through links.
-    ///
-    /// # Errors
-    /// No regular file, or the system's error.
+    /// Reads a regular file, whose path may lead through links. Errors: no regular file, or the system's error.
     pub(crate) fn of(path: &Path) -> io::Result<Self> {
         let mut file = open_file(path)?;
         let (mut digest, mut bytes, mut lines, mut last) = (Sha256::new(), 0, 0, b'\n');
@@ -51,10 +46,7 @@ impl FileDigest {
     }
 }
 
-/// Opens a regular file, whose path may lead through links.
-///
-/// # Errors
-/// No regular file, or the system's error.
+/// Opens a regular file, whose path may lead through links. Errors: no regular file, or the system's error.
 pub(crate) fn open_file(path: &Path) -> io::Result<File> {
     Ok(open_behind_links(path, &Expected::file_of_any_owner())?.file)
 }

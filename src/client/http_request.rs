@@ -1,6 +1,8 @@
-//! One request for the market, for jobs and for task logs: a complete answer, or why there is none.
+//! One request for the market, for jobs and for task logs: a complete answer, or why there is none; and what slow answers wait for.
 
 use std::error::Error;
+use std::pin::pin;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use hyper::body::Body;
@@ -8,11 +10,9 @@ use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, SET_COO
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::http::{ClientError, IncomingAnswer, send_request};
-
-use super::slow_answer::waiting_for;
 
 /// Timeout for a complete answer; longer than the server's own timeout for its store.
 const TIMEOUT: Duration = Duration::from_secs(40);
@@ -34,7 +34,6 @@ fn hint_of(error: &ClientError) -> &'static str {
     if error.to_string().contains(CLOSED) { "; is it the RPC port? expected the web port" } else { "" }
 }
 
-/// An answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HttpAnswer {
     pub(crate) status: StatusCode,
@@ -43,7 +42,6 @@ pub(crate) struct HttpAnswer {
     pub(crate) cookie: Option<String>,
 }
 
-/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     /// There is no connection.
@@ -175,4 +173,57 @@ where
     let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
     let stream = TcpStream::connect(server).await?;
     Ok(send_request(stream, request, MAX_HEAD_BYTES).await?)
+}
+
+/// Time after which an answer is slow.
+const SLOW: Duration = Duration::from_secs(2);
+/// Time for the answer to what is wrong.
+const READY_TIMEOUT: Duration = Duration::from_secs(2);
+/// Longest head and body of that answer, bytes.
+const MAX_READY_BYTES: usize = 64 << 10;
+
+/// Shows a line to who waits.
+static SHOW: OnceLock<fn(&str)> = OnceLock::new();
+/// The line that was shown last.
+static SHOWN: Mutex<Option<String>> = Mutex::new(None);
+
+/// From now on `show` gets a line when an answer is slow and the JobTracker is not ready, each line once.
+pub(crate) fn show_slow_answers(show: fn(&str)) {
+    // The first way of showing stays.
+    let _ = SHOW.set(show);
+}
+
+/// Waits for an answer of `server`, `host:port`; once it is slow, shows why.
+pub(super) async fn waiting_for<T>(server: &str, answer: impl Future<Output = T>) -> T {
+    let mut answer = pin!(answer);
+    tokio::select! {
+        answer = &mut answer => return answer,
+        () = sleep(SLOW) => {}
+    }
+    tokio::select! {
+        answer = &mut answer => answer,
+        () = show_reason(server) => answer.await,
+    }
+}
+
+async fn show_reason(server: &str) {
+    let Some(show) = SHOW.get() else { return };
+    // Another server, such as the Java JobTracker, does not say it.
+    let Ok(Some(line)) = timeout(READY_TIMEOUT, unready_line(server)).await else { return };
+    let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if shown.as_ref() != Some(&line) {
+        show(&format!("{server} does not answer yet: {line}"));
+        *shown = Some(line);
+    }
+}
+
+async fn unready_line(server: &str) -> Option<String> {
+    let request = Request::get("/readyz").header(HOST, server).body(String::new()).ok()?;
+    let stream = TcpStream::connect(server).await.ok()?;
+    let answer = send_request(stream, request, MAX_READY_BYTES).await.ok()?;
+    if answer.status() != StatusCode::SERVICE_UNAVAILABLE {
+        return None;
+    }
+    let text = answer.into_text(MAX_READY_BYTES).await.ok()?;
+    text.lines().next().map(str::to_owned)
 }

@@ -1,13 +1,9 @@
-//! Client of the market: signed requests to `/scheduler` for a user.
-//!
-//! Signatures carry the server's time, which is public, so the clock of this machine does not matter. If the user has
-//! signed the same request in the same millisecond, the server has changed nothing: the request is signed again and resent.
-//! No other request is ever sent twice.
+//! Client of the market: signed requests to `/scheduler` for a user. Signatures carry the server's time, which is public, so the clock of
+//! this machine does not matter. If the user has signed the same request in the same millisecond, the server has changed nothing: the
+//! request is signed again and resent. No other request is ever sent twice.
 
 mod answer;
 mod read;
-mod session;
-mod tasks;
 mod upload;
 mod workers;
 
@@ -28,25 +24,19 @@ pub(in crate::client) use read::SignedReadError;
 pub(crate) use upload::JobFile;
 pub(crate) use workers::PauseOf;
 
-/// Path of the document's operations.
 const SCHEDULER: &str = "/scheduler";
-/// Path of statements.
 const STATEMENT: &str = "/scheduler/statement";
 /// Path of live queue status.
 const QUEUES: &str = "/scheduler/queues";
-/// Path of explanations of a job's slots.
 const EXPLAIN: &str = "/scheduler/explain";
 /// Path of reports.
 const REPORT: &str = "/scheduler/report";
-/// Path of changes of deadlines.
 const DEADLINE: &str = "/scheduler/deadline";
-/// Path of tickets for logs.
 const LOG_TICKET: &str = "/scheduler/logticket";
 /// Path of quotes of orders.
 const ORDER_QUOTE: &str = "/scheduler/quote";
 /// Path of questions about deadlines.
 const WHAT_IF: &str = "/scheduler?whatif";
-/// Path of histories.
 const HISTORY: &str = "/scheduler/history";
 /// Maximum number of signatures for one request: other requests of the user may use its timestamps.
 const MOST_SIGNATURES: usize = 20;
@@ -113,7 +103,6 @@ pub enum MarketClientError {
 }
 
 impl MarketClientError {
-    /// Whether the server may do it later.
     pub(crate) fn is_passing(&self) -> bool {
         matches!(self, Self::Unreachable { .. } | Self::NoResult { .. })
     }
@@ -154,9 +143,6 @@ impl MarketClient {
     }
 
     /// The statement of a queue, by default the signer's own, since a time, epoch ms; sends as many requests as needed.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]
     pub(crate) async fn statement(
         &self,
         queue: Option<&str>,
@@ -201,11 +187,7 @@ impl MarketClient {
         self.read_json(&self.body_or_error(answer)?)
     }
 
-    /// What was used in a range, from its first to before its last moment; one part of it. A server without a market needs
-    /// no signature.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]
+    /// What was used in a range, from its first to before its last moment; one part of it. A server without a market needs no signature.
     pub(crate) async fn report(
         &self,
         request: &ReportRequest,
@@ -239,19 +221,12 @@ impl MarketClient {
     }
 
     /// Changes the deadline of a job in the name of a user, who is believed; `query`: the change, escaped.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]
     pub(crate) async fn change_deadline(&self, job: &str, change: &str, user: &str) -> Result<(), MarketClientError> {
         let path = format!("{DEADLINE}?job={}&{change}&user.name={}", escaped(job), escaped(user));
         self.send_believed(&path).await.map(drop)
     }
 
-    /// A ticket for the logs of an attempt: signed where the server has keys, else in the name of a user, who is
-    /// believed.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]
+    /// A ticket for the logs of an attempt: signed where the server has keys, else in the name of a user, who is believed.
     pub(crate) async fn log_ticket(
         &self,
         attempt: AttemptId,
@@ -274,11 +249,8 @@ impl MarketClient {
         self.body_or_error(answer)
     }
 
-    /// Whether a job would be accepted with its deadline; `fields`: names and values of the question. Its user asks, who may know what
-    /// jobs of that class have cost.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
+    /// Whether a job would be accepted with its deadline; `fields`: names and values of the question. Its user asks, who may know what jobs
+    /// of that class have cost. Errors: [`MarketClientError`]; [`MarketClientError::Refused`] unless the constraint scheduler rules.
     pub(crate) async fn what_if(&self, fields: &[(&str, String)]) -> Result<WhatIfAnswer, MarketClientError> {
         let named = fields.iter().find(|(name, _)| *name == "user");
         let path = named.map_or(WHAT_IF.to_owned(), |(_, user)| format!("{WHAT_IF}&user.name={}", escaped(user)));
@@ -287,9 +259,7 @@ impl MarketClient {
     }
 
     /// What an order would buy for such a job in the signer's queue.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]; [`MarketClientError::Refused`] unless the market rules.
+    /// Errors: [`MarketClientError`]; [`MarketClientError::Refused`] unless the market rules.
     pub(crate) async fn order_quote(
         &self,
         max_rate: Credits,
@@ -317,7 +287,6 @@ impl MarketClient {
         self.signed_json(STATEMENT, query, signer).await
     }
 
-    /// Sends a signed request; returns the body.
     async fn send_signed(&self, path: &str, query: &str, signer: &Signer) -> Result<String, MarketClientError> {
         self.body_or_error(self.answer_signed((path, Carried::InHeader), query, signer).await?)
     }
@@ -359,7 +328,6 @@ impl MarketClient {
         get(&self.server, path, authorization).await.map_err(|error| self.unanswered(error))
     }
 
-    /// The body of a successful answer, or its error.
     fn body_or_error(&self, answer: HttpAnswer) -> Result<String, MarketClientError> {
         let HttpAnswer { status, body, .. } = answer;
         if status.is_success() {
@@ -406,7 +374,6 @@ fn joined(fields: &[(&str, String)]) -> String {
     fields.iter().map(field).collect::<Vec<_>>().join("&")
 }
 
-/// An error in JSON.
 #[derive(serde::Deserialize)]
 struct ErrorInJson {
     error: String,

@@ -9,6 +9,5 @@ pub(crate) mod http_request;
 pub mod job;
 pub mod market;
 pub mod signed_query;
-mod slow_answer;
 
-pub(crate) use slow_answer::show_slow_answers;
+pub(crate) use http_request::show_slow_answers;

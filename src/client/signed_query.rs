@@ -12,7 +12,6 @@ const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the query {query:?} has {character:?}, which must be URL-encoded")]
 pub struct QueryCharacterError {
-    /// The query.
     pub(crate) query: String,
     /// The first such character.
     pub(crate) character: char,
@@ -49,7 +48,6 @@ impl SignedQuery {
     }
 }
 
-/// Escapes a value for a query.
 pub(crate) fn escaped(value: &str) -> String {
     utf8_percent_encode(value, ESCAPED).to_string()
 }

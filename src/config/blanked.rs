@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 
-/// Shown in the place of a secret.
 pub(crate) const REDACTED: &str = "<redacted>";
 
 /// Parts of names whose values are secret.

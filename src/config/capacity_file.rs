@@ -1,6 +1,5 @@
-//! `capacity-scheduler.xml`: the Capacity scheduler's own file, read alone.
-//!
-//! `${name}` finds only keys of this file and system properties; `-D` and the site files do not reach it.
+//! `capacity-scheduler.xml`: the Capacity scheduler's own file, read alone. `${name}` finds only keys of this file and system properties;
+//! `-D` and the site files do not reach it.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -15,15 +14,11 @@ use super::keys;
 use super::keys::Key;
 use super::unread_keys::unread_key;
 
-/// Name of the file in the conf folder.
 pub(crate) const CAPACITY_FILE: &str = "capacity-scheduler.xml";
 
 /// Reads the file of a conf folder for the queues of `mapred.queue.names`, in their order. Without a folder or a file
 /// every value is missing, so the first queue lacks its capacity.
-///
-/// # Errors
-/// The first [`ConfigError`] of the file: unreadable, malformed, a value of the wrong kind, a value or the whole refused
-/// by the scheduler.
+/// Errors: the first [`ConfigError`] of the file: unreadable, malformed, a value of the wrong kind, a value or the whole refused by the scheduler.
 pub(crate) fn read_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,
@@ -47,9 +42,6 @@ pub(crate) fn warnings_of_capacity_file(
 }
 
 /// Key, value and place of each key that the file sets and that is one of the Capacity scheduler's.
-///
-/// # Errors
-/// The file is unreadable or malformed.
 pub(crate) fn keys_set_in_capacity_file(
     folder: Option<&Path>,
     properties: &BTreeMap<String, String>,

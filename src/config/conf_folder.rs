@@ -10,7 +10,6 @@ use super::configuration::Configuration;
 use super::error::{ConfigError, Origin, Warning};
 use super::keys;
 
-/// Maximum size of a configuration file, bytes.
 pub(crate) const LONGEST_FILE_BYTES: u64 = 16 << 20;
 
 /// Deprecated since Hadoop 0.20, still read by 1.2.1 after the others.
@@ -38,9 +37,7 @@ const FRAMEWORK: &str = "mapreduce.framework.name";
 
 /// Adds the files of a conf folder: `core-site.xml`, `mapred-site.xml`, `hdfs-site.xml`,
 /// `hadoop-site.xml`, `mapred-queue-acls.xml`. Each may be missing, but not the folder.
-///
-/// # Errors
-/// The folder cannot be read, a file cannot be read, is too long or is not a configuration file.
+/// Errors: the folder cannot be read, a file cannot be read, is too long or is not a configuration file.
 pub(crate) fn add_conf_folder(configuration: &mut Configuration, folder: &Path) -> Result<(), ConfigError> {
     add_files(configuration, folder).into_iter().next().map_or(Ok(()), Err)
 }

@@ -3,13 +3,12 @@
 use crate::fs::FileUri;
 use crate::model::nearest;
 
-use super::access_lists;
 use super::configuration::{Configuration, Setting};
 use super::error::{NO_SUCH_QUEUE, Warning};
 use super::host_port::HostPort;
-use super::keys;
 use super::keys::{Key, ValueKind};
 use super::settings::scheduler::{CAPACITY_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS};
+use super::{access_lists, keys};
 
 /// Contradictions in a JobTracker's values; under FIFO a market may exist without ruling. Invalid values are ignored
 /// here: they are refused elsewhere.
@@ -103,7 +102,6 @@ fn is_any_or_blank(list: &str) -> bool {
     matches!(list.trim(), "" | "*")
 }
 
-/// Contradictions in a built-in tasktracker's values.
 #[must_use]
 pub(crate) fn of_tasktracker(configuration: &Configuration) -> Vec<Warning> {
     let values = ComparedValues { configuration };

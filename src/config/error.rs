@@ -18,11 +18,9 @@ pub(super) const NO_SUCH_QUEUE: &str = "no such queue in mapred.queue.names";
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Origin {
-    /// The key table's default.
     Default,
     /// The default without a conf folder.
     Standalone,
-    /// A file and the line of its `<property>`.
     File {
         /// Path as it was opened.
         file: Arc<str>,
@@ -54,7 +52,6 @@ impl fmt::Display for Origin {
     }
 }
 
-/// A value with its key, for error texts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NamedValue {
     /// The spelling of the key that set it.
@@ -75,7 +72,6 @@ impl fmt::Display for NamedValue {
 pub enum ConfigError {
     #[error("conf folder {}: {reason}; name a readable folder with --conf or HADOOP_CONF_DIR", folder.display())]
     ConfFolder { folder: PathBuf, reason: String },
-    /// A file of the conf folder exists, but cannot be read.
     #[error("{file}: {reason}; expected a readable file of at most {limit_bytes} bytes")]
     Unreadable {
         file: Arc<str>,
@@ -94,7 +90,6 @@ pub enum ConfigError {
         value: String,
         expected: String,
     },
-    /// A key without default is not set.
     #[error("{key} is not set: expected {expected}")]
     NotSet { key: &'static str, expected: String },
     /// `${name}` needs more than 20 replacements, usually because names refer to each other.
@@ -118,26 +113,16 @@ pub enum ConfigError {
         origin: Origin,
         /// The value as written; for a job, its first characters.
         value: String,
-        /// The name in its braces.
         variable: String,
     },
-    /// Two names of one key have different values.
     #[error("{first}, but {second}: both are names of one key; expected one of them")]
     TwoValues {
         /// The name that comes first in the key table.
         first: Box<NamedValue>,
         second: Box<NamedValue>,
     },
-    /// A file named by a value cannot be used.
     #[error("{origin}: {key} = {value:?}: {reason}; expected {expected}{remedy}", remedy = origin.remedy(key))]
-    NamedFile {
-        key: &'static str,
-        origin: Origin,
-        /// The path.
-        value: String,
-        reason: String,
-        expected: &'static str,
-    },
+    NamedFile { key: &'static str, origin: Origin, value: String, reason: String, expected: &'static str },
     /// The Capacity scheduler refuses a value, or all of them together; in the original's words first.
     #[error("{error} ({place}; expected {expected})")]
     CapacityScheduler {
@@ -150,7 +135,6 @@ pub enum ConfigError {
     NoAllocationFile { file: Arc<str> },
     #[error("{file}:{line}: {problem}", line = error.line, problem = error.problem)]
     AllocationFile { file: Arc<str>, error: Box<AllocationFileError> },
-    /// An argument of `-D` is not `key=value`.
     #[error("-D {argument:?}: expected key=value")]
     BadOverride { argument: String },
 }
@@ -204,15 +188,21 @@ pub enum Warning {
     UnknownVariable {
         key: String,
         origin: Origin,
-        /// The name in its braces.
         variable: String,
     },
     /// Something in a file has no meaning.
-    Ignored { origin: Origin, remark: String },
-    /// Something in a file is questionable.
-    Questionable { origin: Origin, remark: String },
+    Ignored {
+        origin: Origin,
+        remark: String,
+    },
+    Questionable {
+        origin: Origin,
+        remark: String,
+    },
     /// The deprecated `hadoop-site.xml` exists.
-    HadoopSite { file: Arc<str> },
+    HadoopSite {
+        file: Arc<str>,
+    },
     /// A conf folder without any file that is read.
     NoSiteFiles {
         folder: PathBuf,
@@ -220,7 +210,9 @@ pub enum Warning {
         inside: Option<PathBuf>,
     },
     /// A conf folder with other files, but without the one of MapReduce.
-    NoMapredSite { folder: PathBuf },
+    NoMapredSite {
+        folder: PathBuf,
+    },
     /// A file with almost the name of one that is read.
     MisnamedFile {
         file: PathBuf,
@@ -233,23 +225,32 @@ pub enum Warning {
         /// The value that counts.
         value: String,
         origin: Origin,
-        /// The ignored value.
         first: String,
         first_line: u32,
     },
     /// The file of queues of Hadoop 0.21 and 0.22.
-    QueuesFile { file: PathBuf },
+    QueuesFile {
+        file: PathBuf,
+    },
     ForYarn {
         folder: PathBuf,
-        /// What says so.
         sign: String,
     },
     /// A key in `mapred-queue-acls.xml` that is not read from that file.
-    NotAQueueKey { key: String, origin: Origin },
+    NotAQueueKey {
+        key: String,
+        origin: Origin,
+    },
     /// The state database is in a directory that the system may clear.
-    StateUnderTemporary { folder: PathBuf, origin: Origin },
+    StateUnderTemporary {
+        folder: PathBuf,
+        origin: Origin,
+    },
     /// The budget file does not exist.
-    NoBudgetFile { file: PathBuf, origin: Origin },
+    NoBudgetFile {
+        file: PathBuf,
+        origin: Origin,
+    },
     Contradiction {
         key: String,
         value: String,
@@ -267,7 +268,6 @@ pub enum Warning {
 }
 
 impl Warning {
-    /// Whether it is about a queue that is not listed.
     #[must_use]
     pub(crate) fn is_of_unlisted_queue(&self) -> bool {
         match self {

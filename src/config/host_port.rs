@@ -28,7 +28,6 @@ impl HostPort {
         Some(HostPort { host, port: port? })
     }
 
-    /// Whether only programs of this machine can reach it.
     #[must_use]
     pub(crate) fn is_loopback(&self) -> bool {
         self.host == "localhost" || self.host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())

@@ -1,17 +1,17 @@
 //! One job's configuration: about thirty typed values of its job.xml. The rest of the file is not kept.
 
-use crate::model::{EndNotification, OrderTerms, PartsPerMillion, Priority};
-use crate::scheduler::constraint::DeadlineSpec;
+use thiserror::Error;
+
+use crate::model::{Credits, EndNotification, OrderTerms, PartsPerMillion, Priority};
+use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 use crate::wire::limits::WORKFLOW_BYTES;
 
-use super::configuration::Configuration;
-use super::deadline_conf::{deadline, order_terms};
+use super::configuration::{Configuration, Setting};
 use super::error::{ConfigError, excerpt};
-use super::job_conf_error::JobConfError;
+use super::keys;
 use super::keys::Key;
-use super::{job_queue, keys};
+use super::xml::XmlError;
 
-/// A job's configuration of its maps, or of its reduces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TaskConf {
     pub(crate) tasks: u32,
@@ -19,7 +19,6 @@ pub(crate) struct TaskConf {
     pub(crate) max_attempts: u32,
     /// Share that may fail without failing the job, 0..=100.
     pub(crate) max_failures_percent: u8,
-    /// Whether slow tasks get speculative attempts.
     pub(crate) is_speculative: bool,
     pub(crate) memory_mb: Option<u64>,
     /// Maximum number of records (for reduces, groups) skipped around a bad one; `None`: never skip.
@@ -60,7 +59,6 @@ pub(crate) struct JobConf {
     pub(crate) name: String,
     /// The submitter the file names; stock clients leave it out.
     pub(crate) user_name: Option<String>,
-    /// The queue, resolved from its three keys.
     pub(crate) queue: String,
     pub(crate) priority: Priority,
     pub(crate) map: TaskConf,
@@ -87,7 +85,6 @@ pub(crate) struct JobConf {
     pub(crate) restart_recover: bool,
     /// Whether the staging directory is kept when the job has ended.
     pub(crate) keep_staging: bool,
-    /// Whether its delegation tokens are cancelled at its end.
     pub(crate) cancel_delegation_tokens: bool,
     /// The host that submitted it, as its client says.
     pub(crate) submit_host: Option<String>,
@@ -96,10 +93,8 @@ pub(crate) struct JobConf {
     pub(crate) deadline: Option<DeadlineSpec>,
     /// What the order for it may bid.
     pub(crate) order: Option<OrderTerms>,
-    /// Call at its end.
     pub(crate) end_notification: Option<EndNotification>,
     pub(crate) workflow: Workflow,
-    /// Time and signature of a signed submission.
     pub(crate) signature: SignatureTexts,
 }
 
@@ -108,9 +103,7 @@ const ADJACENCY: &str = "mapreduce.workflow.adjacency.";
 
 impl JobConf {
     /// Parses a job.xml of at most `limit_bytes` over the cluster's values; `${user.name}` in it is the submitter.
-    ///
-    /// # Errors
-    /// [`JobConfError`]: too long, no configuration file, a bad value, two queues.
+    /// Errors: too long, no configuration file, a bad value, two queues.
     #[cfg(test)]
     pub(crate) fn parse(
         bytes: &[u8],
@@ -124,9 +117,7 @@ impl JobConf {
     }
 
     /// Adds a job.xml of at most `limit_bytes` to the cluster's values; `${user.name}` in it is the submitter.
-    ///
-    /// # Errors
-    /// [`JobConfError`]: too long, no configuration file.
+    /// Errors: too long, no configuration file.
     pub(crate) fn configuration(
         bytes: &[u8],
         limit_bytes: u64,
@@ -142,19 +133,14 @@ impl JobConf {
         Ok(configuration)
     }
 
-    /// Refuses a URL for the end of a job that can never be called. A job that another JobTracker or an earlier version has
-    /// accepted may name one all the same.
-    ///
-    /// # Errors
-    /// The URL.
+    /// Refuses a URL for the end of a job that can never be called. A job that another JobTracker or an earlier version has accepted may
+    /// name one all the same.
     pub(crate) fn check_end_notification(configuration: &Configuration) -> Result<(), ConfigError> {
         configuration.text(&keys::NOTIFICATION_URL).map(drop)
     }
 
     /// Extracts a job's typed values; whether its end can be notified is for [`Self::check_end_notification`].
-    ///
-    /// # Errors
-    /// [`JobConfError`]: a bad value, two queues.
+    /// Errors: a bad value, two queues.
     pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, JobConfError> {
         let text = |key: &Key| configuration.text(key);
         let text_or_empty = |key: &Key| Ok::<_, ConfigError>(configuration.text(key)?.unwrap_or_default());
@@ -162,7 +148,7 @@ impl JobConf {
         Ok(JobConf {
             name: text_or_empty(&keys::JOB_NAME)?,
             user_name: text(&keys::USER_NAME)?,
-            queue: job_queue::resolve(configuration)?,
+            queue: resolve(configuration)?,
             priority: Priority::from_name(priority.value.trim())
                 .ok_or_else(|| priority.bad_value(keys::JOB_PRIORITY.kind.to_string()))?,
             map: map_conf(configuration)?,
@@ -268,6 +254,187 @@ fn checked_workflow(key: &str, text: String) -> Result<String, JobConfError> {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum JobConfError {
+    #[error("Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit)")]
+    TooLong { bytes: u64, limit_bytes: u64 },
+    #[error("job.xml: {0}")]
+    NotConfiguration(XmlError),
+    #[error(transparent)]
+    Value(ConfigError),
+    #[error("{key} has {bytes} bytes; expected at most {limit_bytes}")]
+    TextTooLong { key: String, bytes: usize, limit_bytes: usize },
+    #[error("{key} and {other_key} are both set; expected one of them")]
+    TwoCosts { key: String, other_key: String },
+    #[error("{key} is set; expected {other_key} with it")]
+    NeedsOther { key: String, other_key: String },
+    #[error("{key} names queue {queue:?} but {other_key} names {other_queue:?}; expected one queue")]
+    QueuesDiffer { key: String, queue: String, other_key: String, other_queue: String },
+}
+
+/// The deadline with what the job states of its costs; none of a job without one, whose costs must still be readable.
+pub(super) fn deadline(configuration: &Configuration) -> Result<Option<DeadlineSpec>, JobConfError> {
+    let map = cost(configuration, &keys::JOB_MAP_COST, &keys::JOB_MAP_TASK_TIME)?;
+    let reduce = cost(configuration, &keys::JOB_REDUCE_COST, &keys::JOB_REDUCE_TASK_TIME)?;
+    let copy_us_per_mb = us_per_mb(configuration, &keys::JOB_COPY_COST)?;
+    let filter_millionths = ratio(configuration, &keys::JOB_FILTER_RATIO)?;
+    let keys_go = configuration.required(&keys::JOB_KEY_SPREAD)?;
+    let keys = if keys_go.value.trim() == "single" { KeySpread::Single } else { KeySpread::Uniform };
+    let due = match (configuration.limit(&keys::JOB_DEADLINE_AT, 1)?, configuration.limit(&keys::JOB_DEADLINE, 1)?) {
+        (Some(at_ms), _) => Due::AtMs(at_ms),
+        (None, Some(after_ms)) => Due::AfterMs(after_ms),
+        (None, None) => return Ok(None),
+    };
+    Ok(Some(DeadlineSpec { due, map, reduce, copy_us_per_mb, filter_millionths, keys }))
+}
+
+/// What the order for the deadline may bid; none of a job without one.
+pub(super) fn order_terms(configuration: &Configuration) -> Result<Option<OrderTerms>, JobConfError> {
+    let max_rate = amount(configuration, &keys::JOB_MAX_RATE)?;
+    let max_cost = amount(configuration, &keys::JOB_MAX_COST)?;
+    let needs = |key: &Key, other: &Key| JobConfError::NeedsOther {
+        key: key.name.to_owned(),
+        other_key: other.name.to_owned(),
+    };
+    match max_rate {
+        None if max_cost.is_some() => Err(needs(&keys::JOB_MAX_COST, &keys::JOB_MAX_RATE)),
+        None => Ok(None),
+        Some(_) if deadline(configuration)?.is_none() => Err(needs(&keys::JOB_MAX_RATE, &keys::JOB_DEADLINE)),
+        Some(max_rate) => Ok(Some(OrderTerms { max_rate, max_cost })),
+    }
+}
+
+/// Credits of which none is owed.
+fn amount(configuration: &Configuration, key: &Key) -> Result<Option<Credits>, ConfigError> {
+    let Some(text) = configuration.text(key)? else { return Ok(None) };
+    match Credits::parse_exact(text.trim()) {
+        Ok(amount) if amount >= Credits::ZERO => Ok(Some(amount)),
+        _ => Err(configuration.required(key)?.bad_value("credits from 0 to 1000000000000, with at most 12 decimals")),
+    }
+}
+
+/// A cost in one of its two forms.
+fn cost(configuration: &Configuration, per_mb: &Key, per_task: &Key) -> Result<Option<StatedCost>, JobConfError> {
+    match (us_per_mb(configuration, per_mb)?, configuration.limit(per_task, 1)?) {
+        (Some(_), Some(_)) => {
+            Err(JobConfError::TwoCosts { key: per_mb.name.to_owned(), other_key: per_task.name.to_owned() })
+        }
+        (Some(us_per_mb), None) => Ok(Some(StatedCost::UsPerMb(us_per_mb))),
+        (None, ms) => Ok(ms.map(StatedCost::TaskMs)),
+    }
+}
+
+/// Milliseconds as microseconds, rounded up.
+fn us_per_mb(configuration: &Configuration, key: &Key) -> Result<Option<u64>, ConfigError> {
+    match ratio(configuration, key)? {
+        Some(0) => Err(configuration.required(key)?.bad_value("a decimal number above 0")),
+        millionths => Ok(millionths.map(|millionths| millionths.div_ceil(1_000))),
+    }
+}
+
+/// A decimal in millionths.
+fn ratio(configuration: &Configuration, key: &Key) -> Result<Option<u64>, ConfigError> {
+    match configuration.setting(key)? {
+        Some(_) => configuration.ratio(key).map(|PartsPerMillion(millionths)| Some(millionths)),
+        None => Ok(None),
+    }
+}
+
+pub(crate) const DEFAULT_QUEUE: &str = "default";
+
+/// The job's queue. The cluster's value applies only if the job names none.
+pub(crate) fn resolve(configuration: &Configuration) -> Result<String, JobConfError> {
+    let mut named = Vec::new();
+    for key in [&keys::QUEUE_NAME_DOCUMENTED, &keys::QUEUE_NAME_LATER, &keys::QUEUE_NAME] {
+        let Some(mut setting) = configuration.setting(key)? else { continue };
+        setting.value = setting.value.trim().to_owned();
+        let is_clients_default = key.name == keys::QUEUE_NAME.name && setting.value == DEFAULT_QUEUE;
+        if !setting.value.is_empty() && !is_clients_default {
+            named.push((configuration.is_set_by_job(key), setting));
+        }
+    }
+    let job_names_one = named.iter().any(|(by_job, _)| *by_job);
+    let mut named = named
+        .into_iter()
+        .filter(|(by_job, setting)| *by_job || !job_names_one || configuration.is_final(&setting.name));
+    let Some((_, first)) = named.next() else { return Ok(DEFAULT_QUEUE.to_owned()) };
+    match named.find(|(_, other)| other.value != first.value) {
+        Some((_, other)) => Err(queues_differ(&first, &other)),
+        None => Ok(first.value),
+    }
+}
+
+fn queues_differ(first: &Setting, other: &Setting) -> JobConfError {
+    JobConfError::QueuesDiffer {
+        key: first.name.clone(),
+        queue: first.shown.clone(),
+        other_key: other.name.clone(),
+        other_queue: other.shown.clone(),
+    }
+}
+
+impl From<ConfigError> for JobConfError {
+    fn from(error: ConfigError) -> Self {
+        JobConfError::Value(error)
+    }
+}
+
 #[cfg(test)]
 #[path = "tests/job_conf.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "tests/deadline_conf.rs"]
+mod deadline_conf_tests;
+
+#[cfg(test)]
+mod job_queue_tests {
+    use super::*;
+
+    fn queue_of(cluster: &str, job: &[(&str, &str)]) -> String {
+        let mut configuration = Configuration::default();
+        configuration
+            .add_file("mapred-site.xml", format!("<configuration>{cluster}</configuration>").as_bytes())
+            .unwrap();
+        let properties: String = job
+            .iter()
+            .map(|(name, value)| format!("<property><name>{name}</name><value>{value}</value></property>"))
+            .collect();
+        configuration
+            .add_job_xml("job.xml", format!("<configuration>{properties}</configuration>").as_bytes())
+            .unwrap();
+        resolve(&configuration).unwrap_or_else(|error| error.to_string())
+    }
+
+    const DOCUMENTED: &str = "mapreduce.job.queue.name";
+    const LATER: &str = "mapreduce.job.queuename";
+    const HADOOP_1: &str = "mapred.job.queue.name";
+
+    #[test]
+    fn the_default_that_clients_write_yields() {
+        assert_eq!(queue_of("", &[]), "default");
+        assert_eq!(queue_of("", &[(HADOOP_1, "default")]), "default");
+        assert_eq!(queue_of("", &[(HADOOP_1, "default"), (DOCUMENTED, "alice")]), "alice");
+        assert_eq!(queue_of("", &[(HADOOP_1, "default"), (LATER, "alice")]), "alice");
+        assert_eq!(queue_of("", &[(HADOOP_1, " alice ")]), "alice");
+    }
+
+    #[test]
+    fn two_queues_are_refused_but_not_the_same_twice() {
+        assert_eq!(queue_of("", &[(LATER, "alice"), (DOCUMENTED, "alice"), (HADOOP_1, "alice")]), "alice");
+        let refusal = queue_of("", &[(HADOOP_1, "bob"), (DOCUMENTED, "alice")]);
+        insta::assert_snapshot!(refusal, @r#"mapreduce.job.queue.name names queue "alice" but mapred.job.queue.name names "bob"; expected one queue"#);
+        // An explicit "default" under another name counts.
+        assert!(queue_of("", &[(DOCUMENTED, "default"), (HADOOP_1, "bob")]).contains("bob"));
+    }
+
+    #[test]
+    fn the_clusters_queue_applies_if_the_job_names_none_or_when_final() {
+        let cluster = "<property><name>mapred.job.queue.name</name><value>prod</value></property>";
+        assert_eq!(queue_of(cluster, &[]), "prod");
+        assert_eq!(queue_of(cluster, &[(DOCUMENTED, "alice")]), "alice");
+        let cluster = "<property><name>mapred.job.queue.name</name><value>prod</value><final>true</final></property>";
+        assert_eq!(queue_of(cluster, &[(HADOOP_1, "alice")]), "prod");
+        assert!(queue_of(cluster, &[(DOCUMENTED, "alice")]).contains("prod"));
+    }
+}

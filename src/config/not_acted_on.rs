@@ -16,7 +16,6 @@ const HADOOP_ENV: &str = "hadoop-env.sh";
 /// Keys of Hadoop that nothing acts on yet are in the table of keys; their meanings begin so.
 const NOT_YET: &str = "Not acted on yet. ";
 
-/// A key that is set, and what happens instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct NotActedOn {
     pub(crate) key: String,

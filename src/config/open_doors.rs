@@ -1,6 +1,5 @@
-//! Open doors: access that a configuration leaves to others, and the key that closes each.
-//!
-//! They are not errors: Hadoop's defaults leave most of them open, and a drop-in replacement keeps them; `check-config` prints them.
+//! Open doors: access that a configuration leaves to others, and the key that closes each. They are not errors: Hadoop's defaults leave
+//! most of them open, and a drop-in replacement keeps them; `check-config` prints them.
 
 use std::fmt;
 use std::os::unix::fs::MetadataExt;
@@ -34,7 +33,6 @@ pub(crate) enum Severity {
 /// One kind of access that others have, and how to close it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenDoor {
-    /// How much it gives away.
     pub(crate) severity: Severity,
     pub(crate) key: String,
     /// Its value; `None` if it is not set.
@@ -46,7 +44,6 @@ pub(crate) struct OpenDoor {
     pub(crate) remedy: String,
 }
 
-/// Summary of all open doors of a configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Grade {
     /// No open door.
@@ -105,7 +102,6 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Callers of the RPC port.
     fn callers(&self) -> Vec<OpenDoor> {
         let mut doors = Vec::new();
         if self.is_reached_by_others(&keys::RPC_ADDRESS) {
@@ -222,7 +218,6 @@ impl Values<'_> {
         self.unset_door(&keys::HOSTS, severity, exposure, remedy).into_iter().collect()
     }
 
-    /// Notification calls that jobs make the daemon send.
     fn notifications(&self) -> Option<OpenDoor> {
         let targets = self.configuration.list(&keys::END_NOTIFICATION_TARGETS).ok()?;
         let exposure = "a job can make the daemon send requests to every host that the daemon reaches";
@@ -231,7 +226,6 @@ impl Values<'_> {
         door.filter(|_| targets.iter().any(|target| target == "*"))
     }
 
-    /// Readers of the pages.
     fn web(&self) -> Vec<OpenDoor> {
         let mut doors = Vec::new();
         if self.is_reached_by_others(&keys::HTTP_ADDRESS) {
@@ -269,7 +263,6 @@ impl Values<'_> {
         doors
     }
 
-    /// Users of the market.
     fn market(&self) -> Vec<OpenDoor> {
         if self.are_changes_signed() && !self.has_market() {
             return Vec::new();
@@ -302,7 +295,6 @@ impl Values<'_> {
         doors
     }
 
-    /// Files that local users can read or change.
     fn files(&self) -> Vec<OpenDoor> {
         let mut doors: Vec<_> = self.temporary_folder().into_iter().collect();
         // Where the ACL file is, there is a market, whether it rules or not.

@@ -1,5 +1,4 @@
-//! Service-level authorization: the lists of `hadoop-policy.xml` (1.2.1 `ServiceAuthorizationManager`,
-//! `MapReducePolicyProvider`).
+//! Service-level authorization: the lists of `hadoop-policy.xml` (1.2.1 `ServiceAuthorizationManager`, `MapReducePolicyProvider`).
 
 use std::path::Path;
 
@@ -26,7 +25,6 @@ const OF_OTHERS: [&str; 5] = [
 pub(crate) struct ServicePolicy {
     /// TaskTrackers, and workers that report containers.
     pub(crate) inter_tracker: String,
-    /// Job clients.
     pub(crate) job_submission: String,
     /// Processes of tasks. No call of that protocol is served.
     pub(crate) task_umbilical: String,
@@ -41,9 +39,7 @@ pub(crate) struct ServicePolicy {
 impl ServicePolicy {
     /// Reads the lists from the configuration and from the policy file of the conf folder; none while
     /// `hadoop.security.authorization` is false. A list that is not there names all.
-    ///
-    /// # Errors
-    /// A file cannot be read, a key of a list is not one of Hadoop, a name has a blank inside.
+    /// Errors: a file cannot be read, a key of a list is not one of Hadoop, a name has a blank inside.
     pub(super) fn read(mut configuration: Configuration, conf_dir: Option<&Path>) -> Result<Option<Self>, ConfigError> {
         if !configuration.flag(&keys::SECURITY_AUTHORIZATION)? {
             return Ok(None);

@@ -19,7 +19,6 @@ const MOST_SOCKET_PATH_BYTES: usize = 107;
 const MOST_SOCKET_NAME_BYTES: usize = 80;
 
 impl Setting {
-    /// The error that this value is not `expected`.
     #[must_use]
     pub(crate) fn bad_value(&self, expected: impl Into<String>) -> ConfigError {
         let NamedValue { key, origin, value } = self.culprit();
@@ -41,9 +40,7 @@ impl Setting {
 impl Configuration {
     /// The value, validated against the key's kind; `None` if it is not set. An empty text counts as not set if an empty
     /// value has no meaning.
-    ///
-    /// # Errors
-    /// [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`]; [`ConfigError::UnknownVariable`] where the kind is no text.
+    /// Errors: [`ConfigError::BadValue`], [`ConfigError::EndlessExpansion`]; [`ConfigError::UnknownVariable`] where the kind is no text.
     pub(crate) fn checked(&self, key: &Key) -> Result<Option<Setting>, ConfigError> {
         let Some(setting) = self.setting(key)? else { return Ok(None) };
         if key.kind.is_text() {
@@ -61,10 +58,7 @@ impl Configuration {
         }
     }
 
-    /// The value of a required key.
-    ///
-    /// # Errors
-    /// As [`Self::checked`], and [`ConfigError::NotSet`].
+    /// The value of a required key. Errors: as [`Self::checked`], and [`ConfigError::NotSet`].
     pub(crate) fn required(&self, key: &Key) -> Result<Setting, ConfigError> {
         self.checked(key)?.ok_or_else(|| ConfigError::NotSet { key: key.name, expected: key.kind.to_string() })
     }
@@ -102,9 +96,7 @@ impl Configuration {
     }
 
     /// A flag whose names must agree where more than one is set, in whatever layers.
-    ///
-    /// # Errors
-    /// As [`Self::required`], and [`ConfigError::TwoValues`].
+    /// Errors: as [`Self::required`], and [`ConfigError::TwoValues`].
     pub(crate) fn agreed_flag(&self, key: &Key) -> Result<bool, ConfigError> {
         let mut first: Option<Setting> = None;
         for name in key.spellings() {
@@ -138,18 +130,14 @@ impl Configuration {
     }
 
     /// A path of this machine; `None` if not set. A leading `file:` is removed, `.` and `..` are resolved as text.
-    ///
-    /// # Errors
-    /// As [`Self::checked`]; a path that is not absolute.
+    /// Errors: as [`Self::checked`]; a path that is not absolute.
     pub(crate) fn local_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(setting) = self.checked(key)? else { return Ok(None) };
         local_path(&setting.value).map(Some).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A path of this machine at which a socket can be opened; `None` if the key is not set.
-    ///
-    /// # Errors
-    /// As [`Self::checked`]; the path is no socket's, or longer than the system takes.
+    /// Errors: as [`Self::checked`]; the path is no socket's, or longer than the system takes.
     pub(crate) fn socket_path(&self, key: &Key) -> Result<Option<PathBuf>, ConfigError> {
         let Some(path) = self.local_path(key)? else { return Ok(None) };
         let is_short = path.as_os_str().len() <= MOST_SOCKET_PATH_BYTES;
@@ -165,19 +153,14 @@ impl Configuration {
         }
     }
 
-    /// A required path of this machine.
-    ///
-    /// # Errors
-    /// As [`Self::local_path`] and [`Self::required`].
+    /// A required path of this machine. Errors: as [`Self::local_path`] and [`Self::required`].
     pub(crate) fn required_local_path(&self, key: &Key) -> Result<PathBuf, ConfigError> {
         let setting = self.required(key)?;
         local_path(&setting.value).ok_or_else(|| setting.bad_value(key.kind.to_string()))
     }
 
     /// A path on a supported file system: that of this machine, which all machines may share, or HDFS.
-    ///
-    /// # Errors
-    /// As [`Self::required`]; another file system.
+    /// Errors: as [`Self::required`]; another file system.
     pub(crate) fn file_uri(&self, key: &Key) -> Result<FileUri, ConfigError> {
         let setting = self.required(key)?;
         self.resolve(setting.value.trim()).map_err(|_| setting.bad_value(key.kind.to_string()))
@@ -191,17 +174,12 @@ impl Configuration {
     }
 
     /// The file that a text names; without a scheme it lies on the default file system.
-    ///
-    /// # Errors
-    /// [`FileUriError`]: an unknown file system, or no absolute path.
+    /// Errors: an unknown file system, or no absolute path.
     pub(crate) fn resolve(&self, text: &str) -> Result<FileUri, FileUriError> {
         self.default_file_system().resolve(text)
     }
 
-    /// Paths of this machine separated by commas; at least one.
-    ///
-    /// # Errors
-    /// As [`Self::required`]; a path that is not absolute.
+    /// Paths of this machine separated by commas; at least one. Errors: as [`Self::required`]; a path that is not absolute.
     pub(crate) fn local_paths(&self, key: &Key) -> Result<Vec<PathBuf>, ConfigError> {
         let setting = self.required(key)?;
         let parts = setting.value.split(',').map(str::trim).filter(|part| !part.is_empty());

@@ -209,7 +209,6 @@ fn in_place_of(spelling: &str, name: &str) -> Vec<String> {
     (first + 1..words.len()).map(|end| format!("{head}{}{tail}", words[first..end].join("."))).collect()
 }
 
-/// What follows the prefix of a scheduler.
 fn of_scheduler(name: &str) -> Option<&str> {
     const SCHEDULERS: [&str; 5] = ["dynamic", "priority", "capacity", "fair", "constraint"];
     let (scheduler, rest) = name.strip_prefix("mapred.")?.split_once('.')?;

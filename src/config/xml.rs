@@ -1,7 +1,6 @@
-//! Parser for the XML of Hadoop configuration files: bytes in, named values with line numbers out.
-//!
-//! It follows Hadoop 1.2.1 `Configuration.loadResource`, but is stricter where Hadoop continues silently: another root
-//! element, an element inside a value, XInclude, entity declarations and unknown entities are errors.
+//! Parser for the XML of Hadoop configuration files: bytes in, named values with line numbers out. It follows Hadoop 1.2.1
+//! `Configuration.loadResource`, but is stricter where Hadoop continues silently: another root element, an element inside a value,
+//! XInclude, entity declarations and unknown entities are errors.
 
 use std::borrow::Cow;
 
@@ -34,7 +33,6 @@ pub struct Property {
     pub line: u32,
 }
 
-/// The content of a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
     /// Properties in file order; the last one of a name applies.
@@ -43,7 +41,6 @@ pub struct Document {
     pub remarks: Vec<(u32, String)>,
 }
 
-/// Why bytes are not a configuration file.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("line {line}, column {column}: {reason}")]
 pub struct XmlError {
@@ -85,7 +82,6 @@ pub fn parse(bytes: &[u8]) -> Result<Document, XmlError> {
     }
 }
 
-/// The child of a property that is being parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum PropertyField {
     Name,
@@ -93,7 +89,6 @@ enum PropertyField {
     Final,
 }
 
-/// Position of the parser in the document.
 #[derive(Debug)]
 enum TextPlace {
     Prolog,
@@ -196,19 +191,8 @@ impl ElementWalk<'_> {
                 self.place = TextPlace::Skipped(None, 1);
                 true
             }
-            TextPlace::Property(mut pending) => {
-                self.place = match name {
-                    "name" => TextPlace::Field(pending, PropertyField::Name, None),
-                    "value" => TextPlace::Field(pending, PropertyField::Value, None),
-                    "final" => TextPlace::Field(pending, PropertyField::Final, None),
-                    // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
-                    "description" | "source" => TextPlace::Skipped(Some(pending), 1),
-                    _ => {
-                        let expected = "<name>, <value>, <final> or <description>";
-                        pending.faults.push(format!("has <{shown}>, which has no meaning here; expected {expected}"));
-                        TextPlace::Skipped(Some(pending), 1)
-                    }
-                };
+            TextPlace::Property(pending) => {
+                self.place = in_property(pending, name, &shown);
                 false
             }
             TextPlace::Field(..) => {
@@ -340,6 +324,22 @@ fn excerpt_of_error(error: &Error) -> String {
     if text.chars().count() > LONGEST_REASON_CHARACTERS { excerpt(&text) } else { text }
 }
 
+/// Where the text of an element of a property belongs.
+fn in_property(mut pending: Pending, name: &str, shown: &str) -> TextPlace {
+    match name {
+        "name" => TextPlace::Field(pending, PropertyField::Name, None),
+        "value" => TextPlace::Field(pending, PropertyField::Value, None),
+        "final" => TextPlace::Field(pending, PropertyField::Final, None),
+        // Documentation and the origin (newer versions write `<source>`) are ignored without a remark.
+        "description" | "source" => TextPlace::Skipped(Some(pending), 1),
+        _ => {
+            let expected = "<name>, <value>, <final> or <description>";
+            pending.faults.push(format!("has <{shown}>, which has no meaning here; expected {expected}"));
+            TextPlace::Skipped(Some(pending), 1)
+        }
+    }
+}
+
 fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, String> {
     if let Some(text) = resolve_predefined_entity(reference) {
         return Ok(text.into());
@@ -351,9 +351,6 @@ fn resolve(reference: &BytesRef<'_>) -> Result<Cow<'static, str>, String> {
 }
 
 /// Decodes UTF-8 (or its subset US-ASCII), ISO-8859-1 and UTF-16; refuses any other encoding, and what is no text.
-///
-/// # Errors
-/// [`XmlError`] with the place.
 pub(super) fn decode(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
     let text = match bytes {
         [0xff, 0xfe, rest @ ..] => Cow::Owned(decode_utf16(rest, u16::from_le_bytes)?),
@@ -406,7 +403,6 @@ fn decode_bytes(bytes: &[u8]) -> Result<Cow<'_, str>, XmlError> {
     }
 }
 
-/// The encoding named in `<?xml … encoding="…"?>`.
 fn declared_encoding(bytes: &[u8]) -> Option<&str> {
     let head = bytes.get(..bytes.len().min(256))?.strip_prefix(b"<?xml ")?;
     let head = head.split(|byte| *byte == b'>').next()?;

@@ -6,10 +6,8 @@ use std::time::Duration;
 use crate::api::{MovementReason, Statement};
 use crate::model::Credits;
 
-/// A user's charges.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Bill {
-    /// The printed text.
     pub(super) text: String,
     /// Errors, one text each.
     pub(super) wrong: Vec<String>,

@@ -14,20 +14,17 @@ use super::scratch::{Scratch, WORKERS};
 
 const JOBTRACKER: &str = "jobtracker";
 
-/// An event of a daemon's thread.
 enum DaemonEvent {
     Serving(Serving),
     WorkerRuns,
     Ended { daemon: String, why: String },
 }
 
-/// A running daemon.
 struct Running {
     stop: watch::Sender<bool>,
     thread: JoinHandle<()>,
 }
 
-/// The running daemons.
 pub(super) struct Cluster {
     /// In the order of their start.
     running: Vec<Running>,
@@ -77,7 +74,6 @@ impl Cluster {
         Ok(serving)
     }
 
-    /// Completes when a daemon fails or ends by itself.
     pub(super) async fn wait_for_failure(&mut self) -> DemoError {
         loop {
             if let Err(error) = self.next().await {

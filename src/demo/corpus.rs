@@ -1,6 +1,5 @@
-//! The input text, and how often each word was written into it.
-//!
-//! Invariant: the same size gives the same text, and its counts come from the writing, not from reading.
+//! The input text, and how often each word was written into it. Invariant: the same size gives the same text, and its counts come from the
+//! writing, not from reading.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -19,7 +19,6 @@ pub(super) struct MarketTable {
     pub(super) jobs: Vec<Option<JobView>>,
 }
 
-/// Progress of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JobView {
     pub(super) state: JobState,
@@ -30,7 +29,6 @@ pub(super) struct JobView {
 /// Printed decimals of a share.
 const SHARE_DECIMALS: usize = 3;
 
-/// The header of the table of ticks.
 pub(super) fn header() -> String {
     let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
     format!(
@@ -40,7 +38,6 @@ pub(super) fn header() -> String {
 }
 
 impl MarketTable {
-    /// A line of the table of ticks.
     pub(super) fn row(&self) -> String {
         let mut text = format!("{:>4} {:>6}  {:<13}", self.tick, self.price.to_string(), self.slot_letters());
         for queue in &self.queues {
@@ -59,7 +56,6 @@ impl MarketTable {
         held.chain(std::iter::repeat('.')).take(SLOTS.map as usize).collect()
     }
 
-    /// The lines of the live table, header first.
     pub(super) fn live_lines(&self) -> Vec<String> {
         let head = format!(
             "tick {:<4}  price {:<4}   bid  rate  share   maps  reduces  waiting  budget",
@@ -96,7 +92,6 @@ impl MarketTable {
 }
 
 impl JobView {
-    /// The text beside its progress bar.
     pub(super) fn bar_text(&self) -> String {
         let Self { state, map, reduce } = self;
         match state {

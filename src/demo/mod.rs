@@ -1,8 +1,7 @@
 //! `jobtracker demo`: a cluster in one process with two competing users, and a check of their output and charges.
 //!
-//! `scratch` is its folder, `corpus` the input text, `cluster` the daemons, [`word_task`] the tasks' program,
-//! `scenario` the users' actions, `market_table` and `screen` the display, `bill` and `word_check` the checks at the
-//! end.
+//! `scratch` is its folder, `corpus` the input text, `cluster` the daemons, [`word_task`] the tasks' program, `scenario` the users'
+//! actions, `market_table` and `screen` the display, `bill` and `word_check` the checks at the end.
 //!
 //! Invariant: users have no privileges here. They submit, bid and query over the same ports, signed, as anywhere.
 
@@ -11,7 +10,6 @@ mod cluster;
 mod corpus;
 mod error;
 mod market_table;
-mod options;
 mod scenario;
 mod scratch;
 mod screen;
@@ -25,28 +23,23 @@ use tokio::signal::unix::{SignalKind, signal};
 use cluster::Cluster;
 use corpus::Corpus;
 pub(crate) use error::DemoError;
-pub(crate) use options::DemoOptions;
+pub(crate) use scenario::DemoOptions;
 use scenario::Scenario;
 use scratch::{BIDDERS, BUDGET, SLOTS, Scratch};
 use screen::Screen;
 
-/// Result of a demo.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DemoEnd {
-    /// Counts and bills are right.
     Right,
     /// A check failed, and was printed.
     Wrong,
-    /// Stopped by a signal.
     Interrupted,
 }
 
-/// Why a demo failed, and its log.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}{}", log.as_ref().map(|log| format!("; the log of the daemons is {}", log.display())).unwrap_or_default())]
 pub(crate) struct DemoFailure {
     pub(crate) error: Box<DemoError>,
-    /// The log of the daemons.
     pub(crate) log: Option<PathBuf>,
 }
 

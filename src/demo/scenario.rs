@@ -1,6 +1,5 @@
-//! The users' actions: alice has the cluster to herself, bob submits and pays more, alice raises her bid.
-//!
-//! Actions depend on the progress of the jobs, not on time: a slow machine takes longer and shows the same.
+//! The users' actions: alice has the cluster to herself, bob submits and pays more, alice raises her bid. Actions depend on the progress of
+//! the jobs, not on time: a slow machine takes longer and shows the same.
 
 use std::time::Duration;
 
@@ -21,7 +20,6 @@ use super::bill::{Bill, Expected};
 use super::corpus::Corpus;
 use super::error::DemoError;
 use super::market_table::{JobView, MarketTable};
-use super::options::DemoOptions;
 use super::scratch::{ALLOC_INTERVAL_S, BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::word_check::{DemoReport, read_counts};
@@ -35,10 +33,8 @@ const TICKS_ALONE: u64 = 4;
 /// The bid of alice from halfway on.
 const RAISED_BID: &str = "6.6";
 const REDUCES: u32 = 2;
-/// Longest run of the scenario, s, on any machine.
 const TIMEOUT_S: u64 = 600;
 
-/// A user and the job.
 struct User<'a> {
     bidder: Bidder,
     signer: &'a Signer,
@@ -51,7 +47,6 @@ struct User<'a> {
     bids: Vec<Credits>,
 }
 
-/// A running demo.
 pub(super) struct Scenario<'a> {
     scratch: &'a Scratch,
     options: &'a DemoOptions,
@@ -205,7 +200,6 @@ impl<'a> Scenario<'a> {
         Ok(history.points.last().map_or((0, Credits::ZERO), |point| (point.tick, point.price)))
     }
 
-    /// Checks the users' output and charges.
     pub(super) async fn check(&self, corpus: &Corpus) -> Result<DemoReport, DemoError> {
         let (mut counted, mut bills) = (Vec::new(), Vec::new());
         for User { bidder, signer, bids, lasted, .. } in &self.users {
@@ -220,7 +214,6 @@ impl<'a> Scenario<'a> {
         Ok(DemoReport::of(corpus, &counted, &bills))
     }
 
-    /// Commands to try with a cluster that keeps running.
     pub(super) fn next_steps(&self, scratch: &Scratch, program: &str) -> String {
         let Self { rpc, http, .. } = self;
         let [alice, _] = BIDDERS.map(|bidder| bidder.name);
@@ -266,4 +259,19 @@ impl User<'_> {
 /// Parses an amount of this program or its server; an invalid one fails the check of the bill.
 fn amount(text: &str) -> Credits {
     Credits::parse_exact(text).unwrap_or_default()
+}
+
+/// What a demo runs, and how.
+#[derive(Clone, Debug)]
+pub(crate) struct DemoOptions {
+    /// Size of the text, MB.
+    pub(crate) corpus_mb: u32,
+    /// Maps of each job, about.
+    pub(crate) maps: u32,
+    /// Shortest run time of a map, ms.
+    pub(crate) map_ms: u64,
+    /// Whether the cluster keeps running after the scenario.
+    pub(crate) keep: bool,
+    pub(crate) miscount: bool,
+    pub(crate) program: String,
 }

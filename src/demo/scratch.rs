@@ -1,5 +1,4 @@
-//! The folder of a demo, with everything that an administrator would set up: keys, ACL, budgets, settings of the
-//! daemons.
+//! The folder of a demo, with everything that an administrator would set up: keys, ACL, budgets, settings of the daemons.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};
@@ -54,7 +53,6 @@ pub(super) struct Scratch {
 }
 
 impl Scratch {
-    /// Creates the private folder, with keys, ACL and budgets.
     pub(super) fn create() -> Result<Self, DemoError> {
         let [alice, bob] = BIDDERS.map(|bidder| bidder.name);
         let keys = [(alice, "user", new_key()?), (bob, "user", new_key()?), (ADMINISTRATOR, "admin", new_key()?)];
@@ -80,7 +78,6 @@ impl Scratch {
         &self.folder
     }
 
-    /// Keeps the folder.
     pub(super) fn keep(&mut self) {
         self.is_kept = true;
     }
@@ -89,7 +86,6 @@ impl Scratch {
         self.folder.join(name)
     }
 
-    /// The log of the daemons.
     pub(super) fn log(&self) -> PathBuf {
         self.path("log")
     }
@@ -98,7 +94,6 @@ impl Scratch {
         self.path("texts")
     }
 
-    /// The output of a bidder's job.
     pub(super) fn output_folder(&self, bidder: Bidder) -> PathBuf {
         self.path(&format!("counts-of-{}", bidder.name))
     }
@@ -111,7 +106,6 @@ impl Scratch {
         Ok(FileUri::parse(&path.to_string_lossy())?)
     }
 
-    /// Redirects the log of this process to the folder.
     pub(super) fn log_to_file(&self) -> Result<(), DemoError> {
         let log = self.log();
         let file = File::create(&log).map_err(DemoError::file("write", &log))?;
@@ -120,7 +114,6 @@ impl Scratch {
         Ok(())
     }
 
-    /// The JobTracker's configuration.
     pub(super) fn jobtracker_options(&self) -> LoadOptions {
         self.options(&[
             ("mapred.job.tracker", "127.0.0.1:0"),
@@ -136,7 +129,6 @@ impl Scratch {
         ])
     }
 
-    /// What a worker runs on.
     pub(super) fn worker_options(&self, worker: &str, jobtracker: &str) -> LoadOptions {
         let slots = |of_all: u32| (of_all / WORKERS.len() as u32).to_string();
         self.options(&[

@@ -1,5 +1,4 @@
-//! Output of a demo: lines, and on a terminal a live table and bars below them. Elsewhere no control character is
-//! written.
+//! Output of a demo: lines, and on a terminal a live table and bars below them. Elsewhere no control character is written.
 
 use std::io::{IsTerminal, Write};
 
@@ -8,14 +7,12 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use super::market_table::{MarketTable, header};
 use super::scratch::BIDDERS;
 
-/// Standard output.
 pub(super) struct Screen {
     live: Option<Live>,
     /// The tick of the last line of the table.
     last_tick: Option<u64>,
 }
 
-/// The redrawn part.
 struct Live {
     all: MultiProgress,
     table: [ProgressBar; 3],
@@ -29,7 +26,6 @@ impl Screen {
         Self { live, last_tick: None }
     }
 
-    /// Prints a line above the live part.
     pub(super) fn say(&mut self, text: &str) {
         match &self.live {
             // A closed terminal loses it.

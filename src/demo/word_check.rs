@@ -7,12 +7,9 @@ use super::bill::Bill;
 use super::corpus::{Corpus, Counts};
 use super::error::DemoError;
 
-/// The result of the checks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct DemoReport {
-    /// The printed text.
     pub(super) text: String,
-    /// Whether all checks passed.
     pub(super) is_right: bool,
 }
 
@@ -48,7 +45,6 @@ impl DemoReport {
     }
 }
 
-/// Words that a job has counted wrong.
 fn differences(user: &str, written: &Counts, counted: &Counts) -> Vec<String> {
     let of = |counts: &Counts, word: &str| counts.get(word).copied().unwrap_or(0);
     let words: std::collections::BTreeSet<&String> = written.keys().chain(counted.keys()).collect();

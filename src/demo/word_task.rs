@@ -4,9 +4,6 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead, Write};
 
 /// Counts the words of `lines`, calls `wait`, and writes each word, a tab and its count.
-///
-/// # Errors
-/// Those of reading and writing.
 pub(crate) fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl FnOnce()) -> io::Result<()> {
     let mut words: BTreeMap<String, u64> = BTreeMap::new();
     let mut line = String::new();
@@ -31,9 +28,6 @@ pub(crate) fn map(mut lines: impl BufRead, mut counts: impl Write, wait: impl Fn
 }
 
 /// Sums the counts of each word; `lines` are sorted by word. With `miscount` the first sum is one too high.
-///
-/// # Errors
-/// Those of reading and writing, and a line that is not a word, a tab and a count.
 pub(crate) fn reduce(lines: impl BufRead, mut sums: impl Write, miscount: bool) -> io::Result<()> {
     let mut current: Option<(String, u64)> = None;
     let mut extra = u64::from(miscount);

@@ -5,7 +5,6 @@ use crate::wire::Task;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// A part of its job.
     Work,
     /// Cleaning up after an attempt.
     TaskCleanup,
@@ -17,7 +16,6 @@ pub enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AttemptStep {
     Wait,
-    /// Its next step towards success.
     Advance,
     /// It throws.
     Fail,
@@ -64,7 +62,6 @@ impl<T> FakeAttempt<T> {
         }
     }
 
-    /// For which kind of slot it was launched.
     pub const fn kind(&self) -> Kind {
         self.id.task.kind
     }

@@ -1,8 +1,6 @@
-//! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does; and the
-//! part of a built-in worker that runs containers.
-//!
-//! The simulator, the tests of the engine and over sockets, the load generator and the benchmarks drive it. They decide what each
-//! attempt does next and how it is reported.
+//! A TaskTracker without processes: a pure state machine that makes heartbeats and obeys answers as a stock one does; and the part of a
+//! built-in worker that runs containers. The simulator, the tests of the engine and over sockets, the load generator and the benchmarks
+//! drive it. They decide what each attempt does next and how it is reported.
 
 mod attempt;
 #[cfg(test)]

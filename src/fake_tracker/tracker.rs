@@ -20,7 +20,6 @@ pub struct FakeTracker<T = ()> {
     /// Where heartbeats say that map output is served.
     pub http_port: i32,
     pub slots: PerKind<u32>,
-    /// What heartbeats say of the machine.
     pub resources: ResourceStatus,
     /// Attempts that it runs, or whose end it has not reported yet.
     pub attempts: Vec<FakeAttempt<T>>,
@@ -78,13 +77,11 @@ impl<T> FakeTracker<T> {
         self.response_id = -1;
     }
 
-    /// Slots of a kind that its attempts hold.
     pub(crate) fn busy(&self, kind: Kind) -> u32 {
         let holders = self.attempts.iter().filter(|attempt| attempt.kind() == kind && attempt.is_kept());
         holders.map(|attempt| attempt.slots).sum()
     }
 
-    /// Whether a slot is free.
     pub fn has_room(&self) -> bool {
         Kind::ALL.iter().any(|kind| self.busy(*kind) < self.slots[*kind])
     }

@@ -17,7 +17,6 @@ pub(crate) struct FakeContainer<T> {
     pub(crate) state: BeatContainerState,
     /// The most sudden kill that has come.
     pub(crate) kill: Option<ContainerKill>,
-    /// What the driver keeps.
     pub(crate) plan: T,
     /// The number of its last change.
     changed: u64,
@@ -97,7 +96,6 @@ impl<T> FakeWorker<T> {
         self.number == 0 || self.last_change > self.sent.0 || self.sent.1 != self.unhealthy
     }
 
-    /// The next beat of a tracker of that name.
     pub(crate) fn beat(&mut self, tracker: &str) -> WorkerBeat {
         let is_first = self.number == 0;
         self.number += 1;
@@ -121,8 +119,7 @@ impl<T> FakeWorker<T> {
         }
     }
 
-    /// Does what the answer to its last beat says; `plan` makes what the driver keeps about a launched container. Returns
-    /// what is new here.
+    /// Does what the answer to its last beat says; `plan` makes what the driver keeps about a launched container. Returns what is new here.
     pub(crate) fn obey(
         &mut self,
         answer: &BeatAnswer,
@@ -154,7 +151,6 @@ impl<T> FakeWorker<T> {
         launched
     }
 
-    /// The process of a container runs.
     pub(crate) fn start(&mut self, id: ContainerId, started_ms: i64) {
         self.change(id, |state| match state {
             BeatContainerState::Launching => Some(BeatContainerState::Running { pid: 1, started_ms }),

@@ -104,7 +104,6 @@ pub(super) fn open_found(found: &FoundEntry<'_>, expected: &Expected) -> Result<
     Ok(CheckedFile { file, metadata, path: path.clone() })
 }
 
-/// Refuses files that the kernel makes up.
 pub(super) fn check_file_system(file: impl AsFd, path: &Path) -> Result<(), FsError> {
     let found = rustix::fs::fstatfs(file).map_err(refused("read", path, "a readable file"))?.f_type;
     // The width and sign of the kernel's number depend on the machine.
@@ -120,7 +119,6 @@ impl Expected {
         Self { owners: Some(owners.into_iter().collect()), ..Self::file_of_any_owner() }
     }
 
-    /// A regular file of any owner.
     #[must_use]
     pub(crate) fn file_of_any_owner() -> Self {
         Self { owners: None, max_bytes: u64::MAX, is_single: false }
@@ -158,9 +156,7 @@ impl Expected {
 
 impl CheckedFile {
     /// The whole content, of at most `max_bytes`; never holds more than one byte beyond that in memory, however the file grows meanwhile.
-    ///
-    /// # Errors
-    /// [`FsError`]: longer, or the system refuses.
+    /// Errors: longer, or the system refuses.
     pub(crate) fn read_limited(mut self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         let room_bytes = self.metadata.len().min(max_bytes).min(ROOM_BYTES);
         let mut bytes = Vec::with_capacity(room_bytes as usize + 1);

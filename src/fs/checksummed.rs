@@ -35,7 +35,6 @@ pub(crate) fn checksummed_name(name: &str) -> Option<&str> {
 }
 
 impl ChecksummedFile {
-    /// Makes both files, in place of what is there.
     pub(crate) fn create(path: &Path) -> io::Result<Self> {
         let checksums = checksums_path(path).ok_or(io::ErrorKind::InvalidInput)?;
         let mut checksums = BufWriter::new(File::create(checksums)?);

@@ -14,19 +14,12 @@ use super::file_uri::FileUri;
 pub enum FsError {
     #[error("cannot {action} {}: {source}; expected {expected}", path.display())]
     Refused { action: &'static str, path: PathBuf, expected: &'static str, source: io::Error },
-    /// The file is longer than it may be.
     #[error("{}: expected at most {max_bytes} bytes", path.display())]
     TooLong { bytes: u64, path: PathBuf, max_bytes: u64 },
-    /// Something else stands where a file or folder was expected.
     #[error("{}: expected {expected}", path.display())]
     WrongKind { path: PathBuf, expected: &'static str },
-    /// A symbolic link stands where none is followed.
     #[error("{} is a symbolic link; expected a path without links", path.display())]
-    SymbolicLink {
-        /// The link.
-        path: PathBuf,
-    },
-    /// A file or folder belongs to the wrong user.
+    SymbolicLink { path: PathBuf },
     #[error("{} belongs to uid {owner}; expected {}", path.display(), uids(expected))]
     WrongOwner {
         path: PathBuf,
@@ -34,7 +27,6 @@ pub enum FsError {
         /// The owners that would have been right.
         expected: Vec<u32>,
     },
-    /// A file has further names, in folders that may be anybody's.
     #[error("{} has {links} hard links; expected one", path.display())]
     HardLinks {
         path: PathBuf,
@@ -57,7 +49,6 @@ pub enum FsError {
 }
 
 impl FsError {
-    /// Whether the cause is that the path does not exist.
     #[must_use]
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)

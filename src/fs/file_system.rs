@@ -11,12 +11,10 @@ use crate::hdfs::{Endpoint, HdfsClient, HdfsOptionError, HdfsOptions, ListBound}
 use super::checked_file::Expected;
 use super::error::FsError;
 use super::file_uri::{FileUri, NameNodeAddress};
-use super::file_writer::FileWriter;
 use super::folder::Folder;
-use super::hdfs::HdfsFileSystem;
-use super::hdfs_folder::HdfsFolder;
+use super::hdfs::{HdfsFileSystem, HdfsFolder};
 use super::local::LocalFileSystem;
-use super::open_file::OpenFile;
+use super::open_file::{FileWriter, OpenFile};
 use super::status::{BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 use super::trusted_folder::{Privacy, TrustedFolder};
 use super::untrusted::open_behind_links;
@@ -58,7 +56,6 @@ impl FileSystems {
         &self.user
     }
 
-    /// The file system that a path lies on.
     #[must_use]
     pub fn of(&self, path: &FileUri) -> FileSystem {
         match path.namenode() {
@@ -88,9 +85,7 @@ pub enum FileSystem {
 
 impl FileSystem {
     /// Opens a folder of this process's own user, made with `mode` if it is missing; see [`super::open_trusted_folder`].
-    ///
-    /// # Errors
-    /// [`FsError`]: the folder or one on its path lets others decide what lies there, or the file system refuses.
+    /// Errors: the folder or one on its path lets others decide what lies there, or the file system refuses.
     pub(crate) fn trusted_folder(
         &self,
         path: &FileUri,
@@ -106,10 +101,7 @@ impl FileSystem {
         }
     }
 
-    /// Opens a folder that the caller trusts: links on the way to it are followed.
-    ///
-    /// # Errors
-    /// [`FsError`]: no folder, or the file system refuses.
+    /// Opens a folder that the caller trusts: links on the way to it are followed. Errors: no folder, or the file system refuses.
     pub(crate) fn folder(&self, path: &FileUri) -> Result<Folder, FsError> {
         match self {
             FileSystem::Local(local) => local.folder(path.as_path()),
@@ -118,9 +110,7 @@ impl FileSystem {
     }
 
     /// Opens a file for reading, which may lie behind links of anybody, as in Hadoop. The file behind them is checked.
-    ///
-    /// # Errors
-    /// [`FsError`]: no regular file, not as expected, or the file system refuses.
+    /// Errors: no regular file, not as expected, or the file system refuses.
     pub(crate) fn open(&self, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open(path.as_path(), expected),
@@ -129,9 +119,7 @@ impl FileSystem {
     }
 
     /// Opens a file below `root`, which the caller trusts and to which links may lead; no link below it is followed.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, a path elsewhere, no regular file, not as expected.
+    /// Errors: a link, a path elsewhere, no regular file, not as expected.
     pub(crate) fn open_below(&self, root: &FileUri, path: &FileUri, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             FileSystem::Local(local) => local.open_below(root.as_path(), path.as_path(), expected),
@@ -150,9 +138,7 @@ impl FileSystem {
 
     /// Writes a file that was not there with what `write` writes; it is on disk afterwards, or on its DataNodes, and after an error it is
     /// gone. `block_bytes`: the size of its blocks on a file system that has blocks, else as its client always asks for.
-    ///
-    /// # Errors
-    /// [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
+    /// Errors: [`FsError`] with the path and what was expected; also when the file is there, and what `write` returns.
     pub(crate) fn create_with(
         &self,
         path: &FileUri,
@@ -182,7 +168,6 @@ impl FileSystem {
         }
     }
 
-    /// Removes a file; `false` when there was none.
     pub(crate) fn remove_file(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(local) => local.remove_file(path.as_path()),
@@ -255,10 +240,7 @@ impl FileSystem {
         }
     }
 
-    /// Whether files can be written to where `path` lies: its NameNode answers and is not in safe mode.
-    ///
-    /// # Errors
-    /// [`FsError`]: it does not answer.
+    /// Whether files can be written to where `path` lies: its NameNode answers and is not in safe mode. Errors: it does not answer.
     pub(crate) fn is_writable(&self, path: &FileUri) -> Result<bool, FsError> {
         match self {
             FileSystem::Local(_) => Ok(true),

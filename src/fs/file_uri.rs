@@ -26,10 +26,8 @@ pub(crate) struct NameNodeAddress {
     port: Option<u16>,
 }
 
-/// Why a text is no path that we can use.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum FileUriError {
-    /// A file system that this program does not read or write.
     #[error("{uri:?}: unknown file system {scheme:?}; expected a file: or hdfs: URI or an absolute path")]
     UnknownScheme { uri: String, scheme: String },
     /// `file://host/path`: only the three forms without host name files of this machine.
@@ -38,7 +36,6 @@ pub enum FileUriError {
     /// No NameNode in an `hdfs:` URI, and no default file system that has one; or an address that is none.
     #[error("{uri:?}: no address of a NameNode; expected hdfs://host:port/path")]
     NameNode { uri: String },
-    /// A path that hangs on the place it is read at.
     #[error("{uri:?}: not an absolute path; expected a file: or hdfs: URI or an absolute path")]
     NotAbsolute { uri: String },
     /// A NameNode refuses such names, or could not read its own log with them.
@@ -78,7 +75,6 @@ impl FileUri {
         Ok(Self::parse(&fixed)?.root())
     }
 
-    /// The root of this machine.
     #[must_use]
     pub(crate) fn local_root() -> Self {
         FileUri { namenode: None, path: "/".to_owned() }
@@ -120,7 +116,6 @@ impl FileUri {
         Ok(FileUri { namenode: self.namenode.clone(), path: format!("{}/{name}", self.path.trim_end_matches('/')) })
     }
 
-    /// The folder it lies in; `None` of a root.
     #[must_use]
     pub(crate) fn parent(&self) -> Option<Self> {
         let (above, _) = self.path.rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
@@ -128,19 +123,16 @@ impl FileUri {
         Some(FileUri { namenode: self.namenode.clone(), path: path.to_owned() })
     }
 
-    /// Its last name; `None` of a root.
     #[must_use]
     pub(crate) fn name(&self) -> Option<&str> {
         self.path.rsplit('/').next().filter(|name| !name.is_empty())
     }
 
-    /// The root of its file system.
     #[must_use]
     pub(crate) fn root(&self) -> Self {
         FileUri { namenode: self.namenode.clone(), path: "/".to_owned() }
     }
 
-    /// Whether this is `folder` or lies in it.
     #[must_use]
     pub(crate) fn is_in(&self, folder: &FileUri) -> bool {
         self.below(folder).is_some()
@@ -162,7 +154,6 @@ impl FileUri {
         self.namenode.as_ref()
     }
 
-    /// The path on its file system.
     #[must_use]
     pub(crate) fn path(&self) -> &str {
         &self.path

@@ -10,7 +10,7 @@ use crate::hdfs::ListBound;
 use super::checked_file::Expected;
 use super::error::FsError;
 use super::folder_handle::FolderHandle;
-use super::hdfs_folder::HdfsFolder;
+use super::hdfs::HdfsFolder;
 use super::open_file::OpenFile;
 use super::status::{EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
 
@@ -58,10 +58,7 @@ impl Folder {
         }
     }
 
-    /// A folder below.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, a `..`, no folder.
+    /// A folder below. Errors: a link, a `..`, no folder.
     pub(crate) fn folder(&self, path: &Path) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.folder(path).map(Folder::Local),
@@ -69,10 +66,7 @@ impl Folder {
         }
     }
 
-    /// A regular file below, open for reading.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, a `..`, no regular file, not as expected.
+    /// A regular file below, open for reading. Errors: a link, a `..`, no regular file, not as expected.
     pub(crate) fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
         match self {
             Folder::Local(folder) => folder.file(path, expected).map(OpenFile::Local),
@@ -81,9 +75,7 @@ impl Folder {
     }
 
     /// Makes a folder in it with exactly these permission bits, or gives the one that is there these.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link or a file is there, or the file system refuses.
+    /// Errors: a link or a file is there, or the file system refuses.
     pub(crate) fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         match self {
             Folder::Local(folder) => folder.make_folder(name, mode).map(Folder::Local),
@@ -92,9 +84,7 @@ impl Folder {
     }
 
     /// Writes a file that was not there, with these permission bits; on a local disk it may be lost in a power failure.
-    ///
-    /// # Errors
-    /// [`FsError`]: something has that name, or the file system refuses.
+    /// Errors: something has that name, or the file system refuses.
     pub(crate) fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         match self {
             Folder::Local(folder) => folder.write_unsynced(name, bytes, mode),
@@ -110,10 +100,7 @@ impl Folder {
         }
     }
 
-    /// Removes a folder in it that is empty; `false` when it is not, or is not there.
-    ///
-    /// # Errors
-    /// [`FsError`]: no folder, or the file system refuses.
+    /// Removes a folder in it that is empty; `false` when it is not, or is not there. Errors: no folder, or the file system refuses.
     pub(crate) fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
         match self {
             Folder::Local(folder) => folder.remove_empty_folder(name),

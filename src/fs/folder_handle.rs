@@ -17,9 +17,8 @@ use super::checked_file::{CheckedFile, Expected, open_found};
 use super::error::{FsError, refused};
 use super::path_walk::{FOLDER, Links, OpenFolder, components_below, open_root, walk};
 
-/// A folder that is open: it stays the same one, whatever happens to its name.
-///
-/// Names given to its methods are plain names; paths lie below it, and no link in them is followed.
+/// A folder that is open: it stays the same one, whatever happens to its name. Names given to its methods are plain names; paths lie below
+/// it, and no link in them is followed.
 #[derive(Debug)]
 pub(crate) struct FolderHandle {
     /// Opened with `O_PATH`.
@@ -28,10 +27,7 @@ pub(crate) struct FolderHandle {
 }
 
 impl FolderHandle {
-    /// Opens a folder that the caller trusts: links on the way to it are followed.
-    ///
-    /// # Errors
-    /// [`FsError`]: no folder, or the system refuses.
+    /// Opens a folder that the caller trusts: links on the way to it are followed. Errors: no folder, or the system refuses.
     pub(crate) fn open(path: &Path) -> Result<Self, FsError> {
         Ok(Self { folder: open_root(path)?, path: path.to_owned() })
     }
@@ -49,26 +45,20 @@ impl FolderHandle {
         &self.path
     }
 
-    /// The uid it belongs to.
     pub(crate) fn owner(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_uid)
     }
 
-    /// Its permission bits, with the sticky bit.
     pub(crate) fn mode(&self) -> Result<u32, FsError> {
         Ok(self.stat()?.st_mode & 0o7777)
     }
 
-    /// Sets its permission bits.
     pub(crate) fn set_mode(&self, mode: u32) -> Result<(), FsError> {
         let refused = refused("change the mode of", &self.path, "a folder of the user of this process");
         rustix::fs::fchmod(self.readable()?, Mode::from_raw_mode(mode)).map_err(refused)
     }
 
-    /// Sets the permission bits of what has that name in it, such as a socket.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link stands there, or the system refuses.
+    /// Sets the permission bits of what has that name in it, such as a socket. Errors: a link stands there, or the system refuses.
     pub(crate) fn set_mode_of_entry(&self, name: &OsStr, mode: u32) -> Result<(), FsError> {
         let path = self.path_of(name)?;
         let is_link = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
@@ -96,10 +86,7 @@ impl FolderHandle {
         given.map_err(refused("change the owner of", &path, "a file that may be given to another user"))
     }
 
-    /// A folder below.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, a `..`, no folder.
+    /// A folder below. Errors: a link, a `..`, no folder.
     pub(crate) fn folder(&self, path: &Path) -> Result<Self, FsError> {
         let names = components_below(&self.path, path)?;
         let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)?;
@@ -109,10 +96,7 @@ impl FolderHandle {
         }
     }
 
-    /// A regular file below, open for reading.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, a `..`, no regular file, not as expected.
+    /// A regular file below, open for reading. Errors: a link, a `..`, no regular file, not as expected.
     pub(crate) fn file(&self, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
         let names = components_below(&self.path, path)?;
         let found = walk(OpenFolder::Given(self.as_fd()), &self.path, names, path, Links::Refused)
@@ -121,9 +105,7 @@ impl FolderHandle {
     }
 
     /// Makes a folder in it with exactly these permission bits, or opens the one that is there and gives it these.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link or a file is there, or the system refuses.
+    /// Errors: a link or a file is there, or the system refuses.
     pub(crate) fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
         let path = self.path_of(name)?;
         let refused = refused("make folder", &path, "a folder that may be written to");
@@ -139,9 +121,7 @@ impl FolderHandle {
     }
 
     /// Makes a file in it that was not there, open for writing, with exactly these permission bits.
-    ///
-    /// # Errors
-    /// [`FsError`]: something has that name, or the system refuses.
+    /// Errors: something has that name, or the system refuses.
     pub(crate) fn create_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
         let path = self.path_of(name)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
@@ -153,9 +133,7 @@ impl FolderHandle {
     }
 
     /// Opens a file of our own for reading and writing, made with `mode` if it is missing: a lock, a database.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, no regular file, one with further names, one of another user, or the system refuses.
+    /// Errors: a link, no regular file, one with further names, one of another user, or the system refuses.
     pub(crate) fn open_own_file(&self, name: &OsStr, mode: u32) -> Result<File, FsError> {
         let path = self.path_of(name)?;
         let flags =
@@ -180,18 +158,13 @@ impl FolderHandle {
     }
 
     /// Writes a file that was not there, with exactly these permission bits; not on disk afterwards.
-    ///
-    /// # Errors
-    /// [`FsError`]: something has that name, or the system refuses.
+    /// Errors: something has that name, or the system refuses.
     pub(crate) fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = self.create_file(name, mode)?.write_all(bytes);
         written.map_err(refused("write", &self.path.join(name), "a file system with room"))
     }
 
-    /// Renames a file in it, in place of a file that has the new name.
-    ///
-    /// # Errors
-    /// [`FsError`]: a folder has the new name, or the system refuses.
+    /// Renames a file in it, in place of a file that has the new name. Errors: a folder has the new name, or the system refuses.
     pub(crate) fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), FsError> {
         let (from_path, _) = (self.path_of(from)?, self.path_of(to)?);
         rustix::fs::renameat(&self.folder, from, &self.folder, to).map_err(refused(
@@ -201,10 +174,7 @@ impl FolderHandle {
         ))
     }
 
-    /// Removes a folder in it that is empty; `false` when it is not, or is not there.
-    ///
-    /// # Errors
-    /// [`FsError`]: no folder, or the system refuses.
+    /// Removes a folder in it that is empty; `false` when it is not, or is not there. Errors: no folder, or the system refuses.
     pub(crate) fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
         let path = self.path_of(name)?;
         match rustix::fs::unlinkat(&self.folder, name, AtFlags::REMOVEDIR) {

@@ -2,7 +2,8 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, ErrorKind, Write};
+use std::io;
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use crate::hdfs::{
@@ -12,16 +13,15 @@ use crate::hdfs::{
 use super::checked_file::Expected;
 use super::error::{FsError, refused};
 use super::file_uri::FileUri;
-use super::file_writer::FileWriter;
-use super::open_file::{HdfsFile, OpenFile};
+use super::open_file::{FileWriter, HdfsFile, OpenFile};
 use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+use super::trusted_folder::{Privacy, TrustedFolder};
 
 /// Permission bits that a NameNode of 1.2.1 keeps; it has no sticky bit.
 const PERMISSIONS: u32 = 0o777;
 /// Before the umask, those of new files.
 const NEW_FILE: u16 = 0o666;
 
-/// The files of one NameNode, as one user.
 #[derive(Clone, Debug)]
 pub struct HdfsFileSystem {
     client: Result<HdfsClient, HdfsOptionError>,
@@ -252,7 +252,7 @@ pub(super) fn bits(mode: u32) -> u16 {
     (mode & PERMISSIONS) as u16
 }
 
-pub(super) fn entry_status(status: &HdfsStatus) -> EntryStatus {
+fn entry_status(status: &HdfsStatus) -> EntryStatus {
     EntryStatus {
         kind: if status.is_directory { EntryKind::Folder } else { EntryKind::File },
         length_bytes: status.length_bytes,
@@ -262,19 +262,18 @@ pub(super) fn entry_status(status: &HdfsStatus) -> EntryStatus {
     }
 }
 
-/// The path on the NameNode.
 fn hdfs_path(path: &FileUri) -> Result<HdfsPath, FsError> {
     HdfsPath::parse(path.path()).map_err(|error| fault("reach", path, "a path that HDFS takes", error.into()))
 }
 
 /// The path of an entry, by a plain name.
-pub(super) fn entry_of(folder: &FileUri, name: &OsStr) -> Result<FileUri, FsError> {
+fn entry_of(folder: &FileUri, name: &OsStr) -> Result<FileUri, FsError> {
     let wrong = || FsError::WrongKind { path: folder.shown_path().join(name), expected: "a plain name" };
     folder.join(name.to_str().ok_or_else(wrong)?).map_err(|_| wrong())
 }
 
 /// The path of what lies below, by plain names.
-pub(super) fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsError> {
+fn path_below(folder: &FileUri, path: &Path) -> Result<FileUri, FsError> {
     let mut found = folder.clone();
     for part in path.components() {
         found = entry_of(&found, part.as_os_str())?;
@@ -292,4 +291,106 @@ fn fault(action: &'static str, path: &FileUri, expected: &'static str, error: Hd
         _ => expected,
     };
     FsError::Refused { action, path, expected, source: error.into() }
+}
+
+const WRITABLE_FOR_OTHERS: u16 = 0o002;
+
+/// A folder as it was found. Later uses go by its path: a NameNode holds nothing open.
+#[derive(Debug)]
+pub(crate) struct HdfsFolder {
+    files: HdfsFileSystem,
+    uri: FileUri,
+    shown_path: PathBuf,
+    found: HdfsStatus,
+}
+
+impl HdfsFolder {
+    pub(super) fn open(files: &HdfsFileSystem, uri: &FileUri) -> Result<Self, FsError> {
+        let shown_path = uri.shown_path();
+        match files.status_of(uri)? {
+            Some(found) if found.is_directory => Ok(Self { files: files.clone(), uri: uri.clone(), shown_path, found }),
+            Some(_) => Err(FsError::WrongKind { path: shown_path, expected: "a folder" }),
+            None => Err(FsError::missing("open", uri, "a folder")),
+        }
+    }
+
+    /// Opens a folder of the user that the files are reached as, made with `mode` if it is missing.
+    pub(super) fn trusted(
+        files: &HdfsFileSystem,
+        path: &FileUri,
+        mode: u32,
+        privacy: Privacy,
+    ) -> Result<TrustedFolder<Self>, FsError> {
+        if files.status_of(path)?.is_none() {
+            files.make_dir_all(path, mode)?;
+        }
+        let folder = Self::open(files, path)?;
+        if privacy == Privacy::Private {
+            let owner = folder.status().owner;
+            let reason = match owner {
+                owner if owner != files.own_name() => Some(format!("belongs to {owner}")),
+                _ if bits(folder.mode()) & WRITABLE_FOR_OTHERS != 0 => {
+                    Some(format!("is writable for others (mode {:o})", folder.mode()))
+                }
+                _ => None,
+            };
+            if let Some(reason) = reason {
+                let path = path.shown_path();
+                let expected = "expected a folder of the JobTracker's own user that no other may write to";
+                return Err(FsError::Untrusted { part: path.clone(), path, reason, expected });
+            }
+        }
+        Ok(TrustedFolder { folder, warnings: Vec::new() })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.shown_path
+    }
+
+    pub(super) fn status(&self) -> EntryStatus {
+        entry_status(&self.found)
+    }
+
+    /// Its permission bits when it was found.
+    pub(super) fn mode(&self) -> u32 {
+        self.found.mode.into()
+    }
+
+    pub(super) fn set_mode(&self, mode: u32) -> Result<(), FsError> {
+        self.files.set_mode(&self.uri, mode)
+    }
+
+    pub(super) fn folder(&self, path: &Path) -> Result<Self, FsError> {
+        Self::open(&self.files, &path_below(&self.uri, path)?)
+    }
+
+    pub(super) fn file(&self, path: &Path, expected: &Expected) -> Result<OpenFile, FsError> {
+        self.files.open(&path_below(&self.uri, path)?, expected)
+    }
+
+    pub(super) fn make_folder(&self, name: &OsStr, mode: u32) -> Result<Self, FsError> {
+        let path = entry_of(&self.uri, name)?;
+        self.files.make_dir_all(&path, mode)?;
+        Self::open(&self.files, &path)
+    }
+
+    pub(super) fn write_unsynced(&self, name: &OsStr, bytes: &[u8], mode: u32) -> Result<(), FsError> {
+        self.files.write_unsynced(&entry_of(&self.uri, name)?, bytes, mode)
+    }
+
+    pub(super) fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
+        self.files.remove(&entry_of(&self.uri, name)?)
+    }
+
+    pub(super) fn remove_empty_folder(&self, name: &OsStr) -> Result<bool, FsError> {
+        self.files.remove_empty_folder(&entry_of(&self.uri, name)?)
+    }
+
+    pub(super) fn names(&self, bound: ListBound) -> Result<Vec<std::ffi::OsString>, FsError> {
+        self.files.names_in(&self.uri, bound)
+    }
+
+    pub(super) fn status_of(&self, name: &OsStr) -> Result<Option<EntryStatus>, FsError> {
+        self.files.status(&entry_of(&self.uri, name)?)
+    }
 }

@@ -11,10 +11,9 @@ use crate::hdfs::ListBound;
 use super::checked_file::Expected;
 use super::checksummed::{ChecksummedFile, checksums_path};
 use super::error::{FsError, refused};
-use super::file_writer::FileWriter;
 use super::folder::Folder;
 use super::folder_handle::FolderHandle;
-use super::open_file::OpenFile;
+use super::open_file::{FileWriter, OpenFile};
 use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
 use super::trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 use super::untrusted::{open_behind_links, open_below};
@@ -67,20 +66,15 @@ impl LocalFileSystem {
         }
     }
 
-    /// The whole content of a regular file of at most `max_bytes`, which may lie behind links. Never holds more than that in memory,
-    /// and never waits for the writer of a pipe.
-    ///
-    /// # Errors
-    /// [`FsError`]; a folder, pipe or device is [`FsError::WrongKind`].
+    /// The whole content of a regular file of at most `max_bytes`, which may lie behind links. Never holds more than that in memory, and
+    /// never waits for the writer of a pipe. Errors: [`FsError`]; a folder, pipe or device is [`FsError::WrongKind`].
     pub(crate) fn read_limited(&self, path: &Path, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         open_behind_links(path, &Expected::file_of_any_owner().at_most(max_bytes))?.read_limited(max_bytes)
     }
 
-    /// Writes a file as a whole, with exactly these permission bits, in place of one that is there. Readers see the old
-    /// file or the new one; after a crash too, for it is on disk before it gets its name.
-    ///
-    /// No `.NAME.crc` is written: Java reads such files unchecked. One that is there is removed, since the checksums of
-    /// other content would make every Java reader fail.
+    /// Writes a file as a whole, with exactly these permission bits, in place of one that is there. Readers see the old file or the new
+    /// one; after a crash too, for it is on disk before it gets its name. No `.NAME.crc` is written: Java reads such files unchecked. One
+    /// that is there is removed, since the checksums of other content would make every Java reader fail.
     pub(crate) fn write_new(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let refused = refused("write", path, "a folder that may be written to");
         let Some(name) = path.file_name() else {
@@ -106,10 +100,7 @@ impl LocalFileSystem {
     }
 
     /// Writes a file that was not there, with exactly these permission bits and what `write` writes, which need not be in memory. It is on
-    /// disk afterwards. After an error it is gone.
-    ///
-    /// # Errors
-    /// [`FsError`]; also when the file is there, and what `write` returns.
+    /// disk afterwards. After an error it is gone. Errors: also when the file is there, and what `write` returns.
     pub(crate) fn create_with(
         &self,
         path: &Path,
@@ -126,20 +117,14 @@ impl LocalFileSystem {
         })
     }
 
-    /// Writes a file that was not there, with exactly these permission bits. Readers that learn of it afterwards see it whole, but
-    /// not on disk: for what can be made again.
-    ///
-    /// # Errors
-    /// [`FsError`]; also when the file is there.
+    /// Writes a file that was not there, with exactly these permission bits. Readers that learn of it afterwards see it whole, but not on
+    /// disk: for what can be made again. Errors: also when the file is there.
     pub(crate) fn write_unsynced(&self, path: &Path, bytes: &[u8], mode: u32) -> Result<(), FsError> {
         let written = create(path, mode).and_then(|mut file| file.write_all(bytes));
         written.map_err(refused("write", path, "a name that is free, in a folder that may be written to"))
     }
 
-    /// Copies a file to a name that is free, with exactly these permission bits.
-    ///
-    /// # Errors
-    /// [`FsError`]; also when something has the name.
+    /// Copies a file to a name that is free, with exactly these permission bits. Errors: also when something has the name.
     pub(super) fn copy_in(&self, from: &mut File, to: &Path, mode: u32) -> Result<(), FsError> {
         let copied = create(to, mode).and_then(|mut target| io::copy(from, &mut target));
         copied.map(drop).map_err(refused("write", to, "a name that is free, in a folder that may be written to"))
@@ -210,9 +195,7 @@ impl LocalFileSystem {
     }
 
     /// Removes a folder with all in it; links in it are removed, not followed. `false` when there was none.
-    ///
-    /// # Errors
-    /// [`FsError`]; the root is refused.
+    /// Errors: [`FsError`]; the root is refused.
     pub(crate) fn remove_dir_all(&self, path: &Path) -> Result<bool, FsError> {
         if path.parent().is_none() {
             return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder below the root" });
@@ -275,7 +258,6 @@ fn status_of(metadata: &Metadata) -> EntryStatus {
     }
 }
 
-/// A new file with exactly these permission bits.
 fn create(path: &Path, mode: u32) -> io::Result<File> {
     let file = OpenOptions::new().write(true).create_new(true).mode(mode).open(path)?;
     // Once more, for the umask has taken bits away.

@@ -30,9 +30,7 @@ pub(crate) struct FileAccess {
 
 impl LockedFile {
     /// Opens and locks a file that exists; behind a link the file that it leads to.
-    ///
-    /// # Errors
-    /// [`FsError`]; a lock that another editor holds for longer than five seconds.
+    /// Errors: [`FsError`]; a lock that another editor holds for longer than five seconds.
     pub(crate) fn open(path: &Path) -> Result<Self, FsError> {
         let unreadable = |source| refused("edit", path, "a file that this user may read and write", source);
         let path = std::fs::canonicalize(path).map_err(unreadable)?;
@@ -64,10 +62,7 @@ impl LockedFile {
         &self.path
     }
 
-    /// The text, from its beginning at each call.
-    ///
-    /// # Errors
-    /// [`FsError`], also for what is no UTF-8 text.
+    /// The text, from its beginning at each call. Errors: [`FsError`], also for what is no UTF-8 text.
     pub(crate) fn text(&self) -> Result<String, FsError> {
         let mut text = String::new();
         let read = (&self.file).rewind().and_then(|()| (&self.file).take(MAX_BYTES).read_to_string(&mut text));
@@ -75,26 +70,19 @@ impl LockedFile {
         Ok(text)
     }
 
-    /// Mode and owner.
     pub(crate) fn access(&self) -> Result<FileAccess, FsError> {
         let metadata = self.file.metadata();
         let metadata = metadata.map_err(|source| refused("look at", &self.path, "a file", source))?;
         Ok(FileAccess { mode: metadata.mode() & 0o7777, uid: metadata.uid(), gid: metadata.gid() })
     }
 
-    /// Replaces the text. Readers see the old text or the new one, also after a crash.
-    ///
-    /// # Errors
-    /// [`FsError`]; the old text stays.
+    /// Replaces the text. Readers see the old text or the new one, also after a crash. Errors: [`FsError`]; the old text stays.
     pub(crate) fn replace(&self, text: &str) -> Result<(), FsError> {
         replace_file(&self.path, text, self.access()?)
     }
 }
 
-/// Replaces a file, or creates it, with that mode and owner.
-///
-/// # Errors
-/// [`FsError`]; a file that was there stays as it was.
+/// Replaces a file, or creates it, with that mode and owner. Errors: [`FsError`]; a file that was there stays as it was.
 pub(crate) fn replace_file(path: &Path, text: &str, access: FileAccess) -> Result<(), FsError> {
     let failed = |source| refused("replace", path, "a folder and an owner that this user may write", source);
     let name = path.file_name().unwrap_or_default().to_string_lossy();

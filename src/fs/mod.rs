@@ -1,23 +1,18 @@
-//! File systems: that of this machine, and those of NameNodes.
-//!
-//! Everything here blocks and is called from a pool of threads that may; no answer to a heartbeat waits for it.
+//! File systems: that of this machine, and those of NameNodes. Everything here blocks and is called from a pool of threads that may; no
+//! answer to a heartbeat waits for it.
 
 mod accounts;
-mod as_user;
 mod checked_file;
 pub(crate) mod checksummed;
 mod error;
 mod file_system;
 pub(crate) mod file_uri;
-mod file_writer;
 mod folder;
 mod folder_handle;
 mod hdfs;
-mod hdfs_folder;
 pub(crate) mod local;
 mod locked_file;
 mod open_file;
-mod others;
 mod path_walk;
 mod removal;
 mod rights;
@@ -30,21 +25,18 @@ pub(crate) mod untrusted;
 
 pub(crate) use crate::hdfs::ListBound;
 pub use accounts::Account;
-pub(crate) use as_user::{UserRights, as_user};
 pub(crate) use checked_file::{CheckedFile, Expected};
 pub(crate) use error::{FsError, is_permanent};
 pub(crate) use file_system::FileSystem;
 pub use file_system::FileSystems;
 pub use file_uri::FileUri;
 pub(crate) use file_uri::{FileUriError, NameNodeAddress};
-pub(crate) use file_writer::FileWriter;
 pub(crate) use folder::Folder;
 pub(crate) use folder_handle::FolderHandle;
 pub(crate) use local::LocalFileSystem;
 pub(crate) use locked_file::{LockedFile, replace_file, write_private_file};
-pub(crate) use open_file::OpenFile;
-pub(crate) use others::access_of_others;
-pub(crate) use rights::FileRights;
+pub(crate) use open_file::{FileWriter, OpenFile};
+pub(crate) use rights::{FileRights, UserRights, access_of_others, as_user};
 pub(crate) use script::{ScriptFault, script_fault};
 pub(crate) use status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
 pub(crate) use trusted_folder::{Privacy, TrustedFolder, check_trusted_folder, open_trusted_folder};

@@ -1,12 +1,14 @@
-//! A file of any file system, open for reading.
+//! A file of any file system, open for reading or, new, for writing.
 
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io;
+use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::hdfs::HdfsReader;
+use crate::hdfs::{HdfsReader, HdfsWriter};
 
 use super::checked_file::CheckedFile;
+use super::checksummed::ChecksummedFile;
 use super::error::{FsError, refused};
 
 /// A file that is open for reading and was found as expected.
@@ -44,10 +46,7 @@ impl OpenFile {
         }
     }
 
-    /// When it was changed last, ms since 1970; 0 for what lies before.
-    ///
-    /// # Errors
-    /// [`FsError`]: the file system does not record it.
+    /// When it was changed last, ms since 1970; 0 for what lies before. Errors: the file system does not record it.
     pub(crate) fn changed_ms(&self) -> Result<i64, FsError> {
         match self {
             OpenFile::Local(file) => {
@@ -69,9 +68,7 @@ impl OpenFile {
     }
 
     /// The whole content, of at most `max_bytes`; never holds more than one byte beyond that in memory, however the file grows meanwhile.
-    ///
-    /// # Errors
-    /// [`FsError`]: longer, or the file system refuses.
+    /// Errors: longer, or the file system refuses.
     pub(crate) fn read_limited(self, max_bytes: u64) -> Result<Vec<u8>, FsError> {
         match self {
             OpenFile::Local(file) => file.read_limited(max_bytes),
@@ -112,6 +109,40 @@ impl Seek for OpenFile {
         match self {
             OpenFile::Local(file) => file.file.seek(to),
             OpenFile::Hdfs(file) => file.reader.seek(to),
+        }
+    }
+}
+
+/// Writes a file. It counts as written only when [`FileWriter::finish`] has returned.
+#[derive(Debug)]
+pub enum FileWriter {
+    /// On this machine, with its checksums beside it.
+    Local(ChecksummedFile),
+    Hdfs(HdfsWriter),
+}
+
+impl FileWriter {
+    /// Writes what is held back; returns the bytes written as Hadoop counts them: with the checksums, where those are a file.
+    pub fn finish(self) -> io::Result<u64> {
+        match self {
+            FileWriter::Local(file) => file.finish(),
+            FileWriter::Hdfs(file) => Ok(file.finish()?),
+        }
+    }
+}
+
+impl Write for FileWriter {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            FileWriter::Local(file) => file.write(bytes),
+            FileWriter::Hdfs(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            FileWriter::Local(file) => file.flush(),
+            FileWriter::Hdfs(file) => file.flush(),
         }
     }
 }

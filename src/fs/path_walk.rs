@@ -46,7 +46,6 @@ pub(super) enum Links {
 /// An open folder: the caller's, or one that a walk has opened.
 #[derive(Debug)]
 pub(super) enum OpenFolder<'a> {
-    /// The caller's.
     Given(BorrowedFd<'a>),
     Opened(OwnedFd),
 }
@@ -80,10 +79,7 @@ struct Trust<'a> {
     group_writable: Vec<PathBuf>,
 }
 
-/// The components of a path below `root`, given in full or from there.
-///
-/// # Errors
-/// A `..`, or a full path that does not lie in `root`.
+/// The components of a path below `root`, given in full or from there. Errors: a `..`, or a full path that does not lie in `root`.
 pub(super) fn components_below(root: &Path, path: &Path) -> Result<Vec<OsString>, FsError> {
     let wrong = || FsError::WrongKind { path: path.to_owned(), expected: "a path below its root, without `..`" };
     let relative = if path.is_absolute() { path.strip_prefix(root).map_err(|_| wrong())? } else { path };
@@ -105,12 +101,16 @@ pub(super) fn open_root(root: &Path) -> Result<OwnedFd, FsError> {
 /// Walks a whole path from `/` or from the working folder.
 pub(super) fn walk_from_top(path: &Path, links: Links) -> Result<FoundEntry<'static>, FsError> {
     let (top, start) = if path.is_absolute() { ("/", Path::new("/")) } else { (".", Path::new("")) };
-    let names = path.components().filter_map(|component| match component {
+    walk(OpenFolder::Opened(open_root(Path::new(top))?), start, names_of(path).collect(), path, links)
+}
+
+/// The names of a path as they are walked, `..` among them.
+fn names_of(path: &Path) -> impl DoubleEndedIterator<Item = OsString> {
+    path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_owned()),
         Component::ParentDir => Some(OsString::from("..")),
         Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-    });
-    walk(OpenFolder::Opened(open_root(Path::new(top))?), start, names.collect(), path, links)
+    })
 }
 
 /// Walks from an open folder, which lies at `start`. `asked` is the path that errors name where they name the whole.
@@ -124,14 +124,7 @@ pub(super) fn walk<'a>(
     names.reverse();
     let mut at = start.to_owned();
     let is_trust_asked = matches!(links, Links::FollowedIfTrusted | Links::FollowedAllTrusted { .. });
-    let mut trust = Trust {
-        asked,
-        uid: geteuid().as_raw(),
-        broken_at: None,
-        is_strict: matches!(links, Links::FollowedAllTrusted { .. }),
-        unmapped_uid: if is_trust_asked { unmapped_uid() } else { None },
-        group_writable: Vec::new(),
-    };
+    let mut trust = Trust::new(asked, links, is_trust_asked);
     let mut links_left = MAX_LINKS;
     loop {
         let Some(name) = names.pop() else {
@@ -144,12 +137,7 @@ pub(super) fn walk<'a>(
             trust.look_at_folder(&at, &rustix::fs::fstat(&folder).map_err(find(&at))?)?;
         }
         let path = at.join(&name);
-        let entry = match (open_entry(&folder, &name), links) {
-            (Err(Errno::NOENT), Links::FollowedAllTrusted { make: Some(mode) }) => {
-                make_folder(&folder, &name, if is_last { mode } else { PARENT_MODE }).map_err(make(&path))?
-            }
-            (opened, _) => opened.map_err(find(&path))?,
-        };
+        let entry = open_or_make(&folder, &name, &path, is_last, links)?;
         let stat = rustix::fs::fstat(&entry).map_err(find(&path))?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::Symlink if links == Links::Refused => return Err(FsError::SymbolicLink { path }),
@@ -161,30 +149,18 @@ pub(super) fn walk<'a>(
                 if is_trust_asked {
                     trust.follow(&path, &stat)?;
                 }
-                let target = rustix::fs::readlinkat(&entry, "", Vec::new()).map_err(find(&path))?;
-                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                let target = target_of(&entry).map_err(find(&path))?;
                 if target.is_absolute() {
                     (folder, at) = (OpenFolder::Opened(open_root(Path::new("/"))?), PathBuf::from("/"));
                 }
-                let parts = target.components().rev().filter_map(|component| match component {
-                    Component::Normal(name) => Some(name.to_owned()),
-                    Component::ParentDir => Some(OsString::from("..")),
-                    Component::RootDir | Component::CurDir | Component::Prefix(_) => None,
-                });
-                names.extend(parts);
+                names.extend(names_of(&target).rev());
             }
             _ if is_last => {
                 if is_trust_asked {
                     trust.look_at_end(&path, &stat)?;
                 }
-                return Ok(FoundEntry {
-                    folder,
-                    name: Some(name),
-                    entry,
-                    stat,
-                    path,
-                    group_writable: trust.group_writable,
-                });
+                let group_writable = trust.group_writable;
+                return Ok(FoundEntry { folder, name: Some(name), entry, stat, path, group_writable });
             }
             FileType::Directory => {
                 folder = OpenFolder::Opened(entry);
@@ -197,6 +173,27 @@ pub(super) fn walk<'a>(
             _ => return Err(FsError::WrongKind { path, expected: "a folder" }),
         }
     }
+}
+
+/// Opens the entry of that name at `path`, which is made where `links` ask for it.
+fn open_or_make(
+    folder: &OpenFolder<'_>,
+    name: &OsStr,
+    path: &Path,
+    is_last: bool,
+    links: Links,
+) -> Result<OwnedFd, FsError> {
+    match (open_entry(folder, name), links) {
+        (Err(Errno::NOENT), Links::FollowedAllTrusted { make: Some(mode) }) => {
+            make_folder(folder, name, if is_last { mode } else { PARENT_MODE }).map_err(make(path))
+        }
+        (opened, _) => opened.map_err(find(path)),
+    }
+}
+
+fn target_of(link: &OwnedFd) -> Result<PathBuf, Errno> {
+    let target = rustix::fs::readlinkat(link, "", Vec::new())?;
+    Ok(PathBuf::from(OsString::from_vec(target.into_bytes())))
 }
 
 /// Makes a folder with exactly that mode, and opens it. Another process may have been faster.
@@ -253,7 +250,18 @@ impl AsFd for OpenFolder<'_> {
     }
 }
 
-impl Trust<'_> {
+impl<'a> Trust<'a> {
+    fn new(asked: &'a Path, links: Links, is_asked: bool) -> Self {
+        Self {
+            asked,
+            uid: geteuid().as_raw(),
+            broken_at: None,
+            is_strict: matches!(links, Links::FollowedAllTrusted { .. }),
+            unmapped_uid: if is_asked { unmapped_uid() } else { None },
+            group_writable: Vec::new(),
+        }
+    }
+
     fn look_at_folder(&mut self, path: &Path, stat: &Stat) -> Result<(), FsError> {
         self.look_at_end(path, stat)?;
         if stat.st_mode & WRITABLE_FOR_OTHERS != 0 {

@@ -15,7 +15,6 @@ const MAX_DEPTH: usize = 64;
 
 /// A folder that is being emptied.
 struct EmptiedFolder {
-    /// Its name in the folder above.
     name: CString,
     folder: OwnedFd,
     entries: Dir,
@@ -23,9 +22,7 @@ struct EmptiedFolder {
 
 impl FolderHandle {
     /// Removes a file, a link, or a folder with all in it, whose links are not followed. `false` when there is nothing.
-    ///
-    /// # Errors
-    /// [`FsError`]: what the system refuses, or another file system is mounted in it; what came before is removed then.
+    /// Errors: what the system refuses, or another file system is mounted in it; what came before is removed then.
     pub(crate) fn remove(&self, name: &OsStr) -> Result<bool, FsError> {
         remove(self, name, &self.path_of(name)?)
     }

@@ -13,10 +13,8 @@ use super::untrusted::open_behind_links;
 const MAX_LINE_BYTES: u64 = 256;
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What is wrong with the first line of a script.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScriptFault {
-    /// The interpreter's name ends with a carriage return.
     #[error(
         "the interpreter {interpreter:?} in the first line of {script} is not there: the file has DOS line ends; expected those \
          of Unix, as dos2unix writes them"
@@ -24,7 +22,6 @@ pub enum ScriptFault {
     DosLineEnds { script: String, interpreter: String },
     #[error("the interpreter {interpreter:?} in the first line of {script} is not there")]
     NoInterpreter { script: String, interpreter: String },
-    /// The interpreter is no program, or not for this user.
     #[error("the interpreter {interpreter:?} in the first line of {script} may not be executed")]
     NotExecutable { script: String, interpreter: String },
     /// The system does not see the `#!`.
@@ -75,7 +72,6 @@ pub(crate) fn script_fault(script: &Path, folder: &Path, search_path: Option<&st
     }
 }
 
-/// What lies at a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FoundScript {
     Program,

@@ -8,16 +8,13 @@ pub(super) const PERMISSION_BITS: u32 = 0o7777;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryKind {
     Folder,
-    /// Anything else.
     File,
 }
 
 /// The owner of a file or folder, as its file system names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EntryOwner {
-    /// A user of this machine.
     Uid(u32),
-    /// A user of the NameNode.
     Name(String),
 }
 
@@ -32,7 +29,6 @@ pub(crate) struct EntryStatus {
     pub(crate) mode: u32,
 }
 
-/// A file or folder in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) name: OsString,
@@ -47,7 +43,6 @@ pub(crate) struct BlockPlace {
     pub(crate) hosts: Vec<BlockHost>,
 }
 
-/// A machine that has a part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BlockHost {
     /// Its name, which is compared with those of trackers.

@@ -11,7 +11,6 @@ use super::path_walk::{FoundEntry, Links, TRUSTED, walk_from_top};
 
 const WRITABLE_FOR_OTHERS: u32 = 0o002;
 
-/// Who may add names to a folder of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Privacy {
     /// Only this user: what is opened in it by its name must be ours.
@@ -31,23 +30,18 @@ pub(crate) struct TrustedFolder<F = FolderHandle> {
 
 /// Opens a folder of our own, made with `mode` if it is missing, those above it with 755. The mode of one that is there stays.
 ///
-/// Each folder and link on the path must belong to root or to the user of this process, and no folder may be writable for others unless
-/// its sticky bit is set, as that of `/tmp` is. In a user namespace that does not know the machine's root (a container without rights),
-/// folders above the first one that is writable for others may belong to an unknown user too: the maker of the container.
+/// Each folder and link on the path must belong to root or to the user of this process, and no folder may be writable for others unless its
+/// sticky bit is set, as that of `/tmp` is. In a user namespace that does not know the machine's root (a container without rights), folders
+/// above the first one that is writable for others may belong to an unknown user too: the maker of the container.
 ///
 /// Called at start, with: `open_trusted_folder(state_dir, 0o700, Privacy::Private)?`. What lies in it is then opened through
-/// [`FolderHandle`].
-///
-/// # Errors
-/// [`FsError::Untrusted`] names the folder or link at fault; else what the system refuses.
+/// [`FolderHandle`]. Errors: [`FsError::Untrusted`] names the folder or link at fault; else what the system refuses.
 pub(crate) fn open_trusted_folder(path: &Path, mode: u32, privacy: Privacy) -> Result<TrustedFolder, FsError> {
     trusted(path, walk_from_top(path, Links::FollowedAllTrusted { make: Some(mode) })?, privacy)
 }
 
 /// Looks whether [`open_trusted_folder`] would succeed, and makes nothing: the folder as it is, or none where it would be made.
-///
-/// # Errors
-/// As that; or this user could not write to the folder, or not make it.
+/// Errors: as that; or this user could not write to the folder, or not make it.
 pub(crate) fn check_trusted_folder(path: &Path, privacy: Privacy) -> Result<Option<TrustedFolder>, FsError> {
     match walk_from_top(path, Links::FollowedAllTrusted { make: None }) {
         Ok(found) => {

@@ -21,28 +21,20 @@ use super::folder_handle::FolderHandle;
 use super::path_walk::{Links, OpenFolder, components_below, open_root, walk, walk_from_top};
 
 /// Opens a regular file below `root`, which the caller trusts and to which links may lead. `path`: in full or from `root`; no link in it is
-/// followed.
-///
-/// # Errors
-/// [`FsError`]: a link, a `..`, no regular file, not as expected.
+/// followed. Errors: a link, a `..`, no regular file, not as expected.
 pub(crate) fn open_below(root: &Path, path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
     let names = components_below(root, path)?;
     let root_folder = OpenFolder::Opened(open_root(root)?);
     open_found(&walk(root_folder, root, names, path, Links::Refused).map_err(FsError::at_reading)?, expected)
 }
 
-/// Opens a folder below `root`, as [`open_below`] opens a file. An empty path is `root` itself.
-///
-/// # Errors
-/// [`FsError`]: a link, a `..`, no folder.
+/// Opens a folder below `root`, as [`open_below`] opens a file. An empty path is `root` itself. Errors: a link, a `..`, no folder.
 pub(crate) fn open_folder_below(root: &Path, path: &Path) -> Result<FolderHandle, FsError> {
     FolderHandle::open(root)?.folder(path)
 }
 
 /// Removes a file, or a folder with all in it, below `root`. No link is followed: links are removed. `false` when there is nothing.
-///
-/// # Errors
-/// [`FsError`]: a link above the last name, a `..`, the root itself, what the system refuses.
+/// Errors: a link above the last name, a `..`, the root itself, what the system refuses.
 pub(crate) fn remove_below(root: &Path, path: &Path) -> Result<bool, FsError> {
     let names = components_below(root, path)?;
     let Some((name, above)) = names.split_last() else {
@@ -55,18 +47,14 @@ pub(crate) fn remove_below(root: &Path, path: &Path) -> Result<bool, FsError> {
 }
 
 /// Opens an input or a cache file, whose path may lead through links of anybody, as in Hadoop. The file behind them is checked.
-///
-/// # Errors
-/// [`FsError`]: no regular file, not as expected.
+/// Errors: no regular file, not as expected.
 pub(crate) fn open_behind_links(path: &Path, expected: &Expected) -> Result<CheckedFile, FsError> {
     open_found(&walk_from_top(path, Links::Followed).map_err(FsError::at_reading)?, expected)
 }
 
 /// Opens a file that a configuration of ours names. Links are followed where each of them, and each folder before and after it, belongs
 /// to root or to the user of this process and is writable by no other user: `/etc/hadoop` often is one.
-///
-/// # Errors
-/// [`FsError`]: no regular file; links that another user could point elsewhere.
+/// Errors: no regular file; links that another user could point elsewhere.
 pub(crate) fn open_named_by_conf(path: &Path) -> Result<CheckedFile, FsError> {
     let found = walk_from_top(path, Links::FollowedIfTrusted).map_err(FsError::at_reading)?;
     open_found(&found, &Expected::file_of_any_owner())

@@ -86,7 +86,6 @@ impl BlockWriter {
         Err(file.no_pipeline("the next block", reasons.join("; ")))
     }
 
-    /// DataNodes that failed while the block was written.
     pub(super) fn failed_nodes(&self) -> impl Iterator<Item = &DatanodeInfo> {
         self.failed.iter().map(|(node, _)| node)
     }

@@ -138,7 +138,6 @@ impl HdfsClient {
         }
     }
 
-    /// Whether a directory is there and has nothing in it.
     pub(crate) fn is_empty(&self, path: &HdfsPath) -> Result<bool, HdfsError> {
         Ok(self.page(path, Vec::new())?.is_some_and(|page| page.entries.is_empty()))
     }

@@ -25,7 +25,6 @@ pub(super) enum NodeFault {
     Refused(DataStatus),
     #[error("{0}")]
     Malformed(#[from] WireError),
-    /// Well-formed bytes that do not fit what was asked for.
     #[error("{0}")]
     OutOfOrder(String),
     #[error("wrong checksum at byte {offset_bytes} of the block")]
@@ -35,7 +34,6 @@ pub(super) enum NodeFault {
     },
 }
 
-/// A stream to the data port of a DataNode.
 #[derive(Debug)]
 pub(super) struct DatanodeSocket {
     pub(super) stream: TcpStream,
@@ -52,7 +50,6 @@ fn data_endpoint(node: &DatanodeInfo, options: &HdfsOptions) -> Result<Endpoint,
     Ok(Endpoint { host: reached_host(node, host, options), port })
 }
 
-/// Where the IPC port of a DataNode is reached.
 pub(super) fn ipc_endpoint(node: &DatanodeInfo, options: &HdfsOptions) -> Endpoint {
     Endpoint { host: reached_host(node, node.address().0, options), port: node.ipc_port }
 }
@@ -105,7 +102,6 @@ impl DatanodeSocket {
         }
     }
 
-    /// What an error of the stream means.
     pub(super) fn fault(&self, error: io::Error) -> NodeFault {
         match error.kind() {
             ErrorKind::WouldBlock | ErrorKind::TimedOut => NodeFault::Silent(self.limit),

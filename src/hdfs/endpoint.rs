@@ -1,15 +1,13 @@
 //! Host and port, and connections there.
 
-use std::fmt;
-use std::io;
 use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
+use std::{fmt, io};
 
 use super::error::{HdfsError, ServerRole};
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Endpoint {
-    /// Name or address.
     pub host: String,
     pub port: u16,
 }

@@ -14,86 +14,33 @@ use super::path::HdfsPathError;
 /// Why something cannot be done with an HDFS. Each text names the address, and the path where there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum HdfsError {
-    /// Not a path that may be sent.
     #[error(transparent)]
     Path(#[from] HdfsPathError),
-    /// The name of a host does not resolve.
     #[error("{address}: the host name does not resolve ({source}); expected the {role}'s address, {}", role.hint())]
-    Unresolved {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        source: io::Error,
-    },
-    /// No connection; nothing was sent.
+    Unresolved { address: String, role: ServerRole, source: io::Error },
     #[error("{role} {address}: cannot connect: {source}")]
-    Connect {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        source: io::Error,
-    },
-    /// Something else listens there.
+    Connect { address: String, role: ServerRole, source: io::Error },
     #[error("{address} is not a {role} of Hadoop 1: {reason}; expected {}", role.hint())]
-    OtherServer {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        reason: String,
-    },
+    OtherServer { address: String, role: ServerRole, reason: String },
     /// The connection ended in the first call, which no server of Hadoop 1 does by itself: whether one listens there is not known.
     #[error(
         "{address} closed the connection in its first call ({source}): either it is no {role} of Hadoop 1, or it ended at that moment; \
          expected {}",
         role.hint()
     )]
-    ClosedAtOnce {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        source: io::Error,
-    },
-    /// The server speaks another version.
+    ClosedAtOnce { address: String, role: ServerRole, source: io::Error },
     #[error("{role} {address} has version {theirs} of {protocol}; expected {ours} (Hadoop 0.20.203.0 to 1.2.1)")]
-    Version {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        /// Class name of the protocol.
-        protocol: &'static str,
-        ours: i64,
-        /// The server's.
-        theirs: i64,
-    },
+    Version { address: String, role: ServerRole, protocol: &'static str, ours: i64, theirs: i64 },
     /// The connection ended after a call was sent: whether it had an effect is not known.
     #[error("{role} {address}: the connection ended before {call} was answered: {source}")]
-    Lost {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        call: &'static str,
-        source: io::Error,
-    },
+    Lost { address: String, role: ServerRole, call: &'static str, source: io::Error },
     /// A call was not answered in time: whether it had an effect is not known.
     #[error("{role} {address}: no answer to {call} within {limit:?}")]
-    Silent {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        call: &'static str,
-        limit: Duration,
-    },
+    Silent { address: String, role: ServerRole, call: &'static str, limit: Duration },
     #[error("{role} {address}: the answer to {call} cannot be read: {reason}")]
-    BadAnswer {
-        /// Host and port.
-        address: String,
-        role: ServerRole,
-        call: &'static str,
-        reason: String,
-    },
+    BadAnswer { address: String, role: ServerRole, call: &'static str, reason: String },
     #[error("{role} {address}: {call}{}: {exception}", of_path(path))]
     Refused {
-        /// Host and port.
         address: String,
         role: ServerRole,
         call: &'static str,
@@ -102,13 +49,10 @@ pub enum HdfsError {
     },
     #[error("hdfs://{address}{path}: no such file")]
     NotFound { address: String, path: String },
-    /// A directory with more in it than is read.
     #[error("hdfs://{address}{path}: {beyond}; expected a directory with less in it")]
     TooMuchListed { address: String, path: String, beyond: BeyondListBound },
-    /// A file was expected.
     #[error("hdfs://{address}{path}: is a directory; expected a file")]
     IsDirectory { address: String, path: String },
-    /// Another file took the place of one that was being read.
     #[error(
         "hdfs://{address}{path}: another file took its place while it was read, at byte {offset_bytes}; expected one that stays"
     )]
@@ -118,7 +62,6 @@ pub enum HdfsError {
         /// Where in the file, bytes.
         offset_bytes: u64,
     },
-    /// No replica of a block could be read.
     #[error("hdfs://{address}{path}: no replica of {block} could be read at byte {offset_bytes}: {reason}")]
     NoReplica {
         address: String,
@@ -129,7 +72,6 @@ pub enum HdfsError {
         /// What each DataNode did, as far as it was seen.
         reason: String,
     },
-    /// A block could not be written.
     #[error("hdfs://{address}{path}: {block} cannot be written: {reason}")]
     NoPipeline {
         address: String,
@@ -138,10 +80,8 @@ pub enum HdfsError {
         /// What each DataNode did, as far as it was seen.
         reason: String,
     },
-    /// A file could not be closed.
     #[error("hdfs://{address}{path}: not closed after {tries} tries: no DataNode has reported its last block")]
     NotClosed { address: String, path: String, tries: u32 },
-    /// A writer failed before; what it wrote is not whole.
     #[error("hdfs://{address}{path}: writing failed before: {reason}")]
     Failed {
         address: String,
@@ -149,7 +89,6 @@ pub enum HdfsError {
         /// The first error.
         reason: String,
     },
-    /// A setting that a file cannot be made with.
     #[error("hdfs://{address}{path}: {reason}")]
     Setting {
         address: String,
@@ -159,14 +98,12 @@ pub enum HdfsError {
     },
 }
 
-/// What a client talks to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServerRole {
     NameNode,
     DataNode,
 }
 
-/// An exception of a server, its first line without the class.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message} ({})", class.rsplit('.').next().unwrap_or_default())]
 pub struct HdfsException {
@@ -186,7 +123,6 @@ pub(crate) enum ExceptionKind {
     Authorization,
     /// No such file, or a parent is no directory.
     FileNotFound,
-    /// The NameNode is in safe mode.
     SafeMode,
     /// The caller does not hold the lease of the file, or the file is not open.
     LeaseExpired,
@@ -239,7 +175,6 @@ impl From<RemoteException> for HdfsException {
 }
 
 impl HdfsError {
-    /// What the server threw, if it threw something.
     #[must_use]
     pub(crate) fn exception(&self) -> Option<&HdfsException> {
         match self {

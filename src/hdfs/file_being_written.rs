@@ -13,7 +13,6 @@ use super::path::HdfsPath;
 pub(super) struct FileBeingWritten {
     pub(super) namenode: Arc<NameNode>,
     pub(super) user: String,
-    /// The holder of the lease.
     pub(super) client: String,
     pub(super) path: HdfsPath,
 }
@@ -42,7 +41,6 @@ impl FileBeingWritten {
         self.namenode.change(&self.user, &call, look).map(|_| ())
     }
 
-    /// Whether the file is open and we hold its lease.
     fn is_ours(&self) -> Result<bool, HdfsError> {
         let call = HdfsCall::Fsync { path: self.path.to_string(), client: self.client.clone() };
         match self.namenode.ask(&self.user, &call) {

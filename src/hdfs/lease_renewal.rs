@@ -58,7 +58,6 @@ impl LeaseRenewal {
         LeasedFile { renewal: Arc::clone(self), number }
     }
 
-    /// Renews at each interval until no file is open.
     fn run(&self) {
         let options = self.namenode.options();
         // DataNodes wait for their writer as long as it waits for them.

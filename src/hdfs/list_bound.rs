@@ -6,10 +6,8 @@ use crate::clock::Clock;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListBound {
-    /// Files and folders.
     pub(crate) entries: usize,
     pub(crate) name_bytes: usize,
-    /// Answers of a NameNode.
     pub(crate) pages: usize,
     /// From the first question to the last answer.
     pub(crate) time: Duration,

@@ -49,7 +49,6 @@ mod list_bound;
 mod namenode;
 mod options;
 mod path;
-mod pauses;
 mod pipeline;
 mod reader;
 mod receive_buffer;
@@ -57,19 +56,17 @@ mod rpc_connection;
 mod status;
 #[cfg(test)]
 pub(crate) mod tests;
-mod umask;
 mod writer;
 
 pub use client::HdfsClient;
 pub use endpoint::Endpoint;
 pub(crate) use error::{ExceptionKind, HdfsError};
 pub use list_bound::ListBound;
-pub use options::HdfsOptions;
 #[cfg(test)]
 pub(crate) use options::RetryStep;
 pub(crate) use options::{HdfsOptionError, NO_TIME_LIMIT};
+pub use options::{HdfsOptions, Pauses};
 pub use path::HdfsPath;
-pub use pauses::Pauses;
 pub(crate) use reader::HdfsReader;
 pub(crate) use status::BlockLocation;
 pub use status::HdfsStatus;

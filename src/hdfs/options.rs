@@ -1,12 +1,11 @@
 //! Settings of a client, with the defaults of a 1.2.1 one, and the keys that change them.
 
+use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::limits::CHECKSUM_CHUNK_BYTES;
-
-use super::pauses::Pauses;
-use super::umask::parse_umask;
 
 /// Stands for no limit: long enough for any task, short enough for what clocks and sockets compute with.
 pub(crate) const NO_TIME_LIMIT: Duration = Duration::from_secs(365 * 24 * 3600);
@@ -260,6 +259,83 @@ impl Keys<'_> {
     }
 }
 
+#[derive(Clone)]
+pub struct Pauses(Arc<dyn Fn(Duration) + Send + Sync>);
+
+impl Pauses {
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "a pause between tries waits for nothing but the clock")]
+    fn sleeping() -> Self {
+        Self(Arc::new(std::thread::sleep))
+    }
+
+    /// `pause` is called with each pause.
+    pub fn through(pause: impl Fn(Duration) + Send + Sync + 'static) -> Self {
+        Self(Arc::new(pause))
+    }
+
+    pub(crate) fn pause(&self, length: Duration) {
+        (self.0)(length);
+    }
+}
+
+impl Default for Pauses {
+    fn default() -> Self {
+        Self::sleeping()
+    }
+}
+
+impl fmt::Debug for Pauses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Pauses")
+    }
+}
+
+/// Reads `dfs.umaskmode`: three octal digits of what is taken away, or what is left, as `u=rwx,g=rx,o=` (1.2.1 `UmaskParser`).
+fn parse_umask(text: &str) -> Option<u16> {
+    let text = text.trim();
+    if text.len() == 3 && text.bytes().all(|byte| (b'0'..=b'7').contains(&byte)) {
+        return u16::from_str_radix(text, 8).ok();
+    }
+    let mut allowed = 0;
+    for clause in text.split(',') {
+        let clause = clause.trim();
+        let operator = clause.find(['+', '=', '-'])?;
+        let (classes, rest) = clause.split_at(operator);
+        let bits = rest.trim_start_matches(['+', '=', '-']);
+        // The last of several operators counts.
+        let is_taken = rest[..rest.len() - bits.len()].ends_with('-');
+        let mut shifts = Vec::new();
+        for class in classes.chars() {
+            match class {
+                'u' => shifts.push(6),
+                'g' => shifts.push(3),
+                'o' => shifts.push(0),
+                'a' => {}
+                _ => return None,
+            }
+        }
+        if shifts.is_empty() {
+            shifts = vec![6, 3, 0];
+        }
+        let mut mode = 0;
+        for bit in bits.chars() {
+            mode |= match bit {
+                'r' => 4,
+                'w' => 2,
+                'x' => 1,
+                _ => return None,
+            };
+        }
+        for shift in shifts {
+            // Each class begins without permissions, so there is nothing to take away; a later clause replaces an earlier one.
+            allowed &= !(7 << shift);
+            allowed |= if is_taken { 0 } else { mode << shift };
+        }
+    }
+    Some(!allowed & 0o777)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -331,5 +407,24 @@ mod tests {
         assert!(options(&[("dfs.umaskmode", "9")]).unwrap_err().starts_with("dfs.umaskmode = \"9\": expected three"));
         let policy = [("dfs.client.retry.policy.enabled", "true"), ("dfs.client.retry.policy.spec", "1,2,3")];
         assert!(options(&policy).unwrap_err().starts_with("dfs.client.retry.policy.spec = \"1,2,3\": expected pairs"));
+    }
+
+    #[test]
+    fn octal_digits_take_away_and_letters_allow() {
+        for (text, umask) in [
+            ("022", 0o022),
+            (" 077 ", 0o077),
+            ("u=rwx,g=rx,o=rx", 0o022),
+            ("u=rwx,g=,o=", 0o077),
+            ("a=rwx", 0),
+            ("=rx", 0o222),
+            ("ug+rw, o-w", 0o117),
+            ("u=rwx,u=r", 0o377),
+        ] {
+            assert_eq!(parse_umask(text), Some(umask), "{text}");
+        }
+        for text in ["", "0022", "22", "088", "rwx", "u=rwX", "z=r", "u=r g=r", "-1"] {
+            assert_eq!(parse_umask(text), None, "{text}");
+        }
     }
 }

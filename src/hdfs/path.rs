@@ -6,14 +6,12 @@ use std::fmt;
 const MAX_UNITS: usize = 8_000;
 const MAX_PARTS: usize = 1_000;
 
-/// A path below the root of an HDFS: absolute, single slashes, none at the end, no `.` or `..`, no `:`.
-///
-/// A 1.2.1 NameNode normalises nothing: a path with an empty part makes a directory without a name, and an edit log that the NameNode
-/// cannot read at its next start. So nothing else is ever sent.
+/// A path below the root of an HDFS: absolute, single slashes, none at the end, no `.` or `..`, no `:`. A 1.2.1 NameNode normalises
+/// nothing: a path with an empty part makes a directory without a name, and an edit log that the NameNode cannot read at its next start. So
+/// nothing else is ever sent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HdfsPath(String);
 
-/// Why a text is no path of an HDFS.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("HDFS path {path:?}: {reason}")]
 pub struct HdfsPathError {
@@ -61,10 +59,7 @@ impl HdfsPath {
         Ok(normal)
     }
 
-    /// The path of a name in this directory.
-    ///
-    /// # Errors
-    /// A name that is empty, `.` or `..`, or has a `/`, `:` or NUL in it.
+    /// The path of a name in this directory. Errors: a name that is empty, `.` or `..`, or has a `/`, `:` or NUL in it.
     #[cfg(test)]
     pub(crate) fn join(&self, name: &str) -> Result<Self, HdfsPathError> {
         if name.is_empty() || name == "." || name == ".." || name.contains('/') {
@@ -76,7 +71,6 @@ impl HdfsPath {
         Self::parse(&format!("{}/{name}", self.0))
     }
 
-    /// The directory it lies in; none for the root.
     #[must_use]
     #[cfg(test)]
     pub(crate) fn parent(&self) -> Option<Self> {

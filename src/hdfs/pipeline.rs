@@ -103,7 +103,6 @@ impl Pipeline {
         self.send(&packet)
     }
 
-    /// Waits until packet `sequence` is acknowledged by all DataNodes.
     pub(super) fn wait_for_ack(&mut self, sequence: i64) -> Result<(), PipelineFault> {
         loop {
             let nodes = self.nodes;

@@ -40,7 +40,6 @@ pub struct HdfsReader {
 #[derive(Debug)]
 struct OpenBlock {
     stream: BlockStream,
-    /// Offset of the block in the file.
     offset: u64,
     block: LocatedBlock,
     node: DatanodeInfo,
@@ -91,9 +90,7 @@ impl HdfsReader {
     }
 
     /// Fills the buffer, unless the block at the position or the file ends before (1.2.1 `DFSInputStream.read`).
-    ///
-    /// # Errors
-    /// As [`Read::read`], when nothing is read.
+    /// Errors: as [`Read::read`], when nothing is read.
     pub(crate) fn read_in_block(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let mut count = 0;
         while count < buffer.len() {

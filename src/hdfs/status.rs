@@ -17,7 +17,6 @@ pub struct HdfsStatus {
     pub modified_ms: i64,
     /// Last read, epoch ms; 0 for a directory.
     pub accessed_ms: i64,
-    /// Permission bits.
     pub mode: u16,
     pub owner: String,
     pub group: String,
@@ -25,7 +24,6 @@ pub struct HdfsStatus {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockLocation {
-    /// Offset of the block in the file, bytes.
     pub offset_bytes: u64,
     pub length_bytes: u64,
     /// Its replicas in the NameNode's order: the nearest to the caller first.

@@ -39,7 +39,6 @@ pub struct CreateOptions {
 pub struct HdfsWriter {
     file: FileBeingWritten,
     current: Arc<CurrentBlock>,
-    /// Data of the next packet.
     packet: Vec<u8>,
     packet_bytes: usize,
     block_bytes: u64,
@@ -136,10 +135,7 @@ impl HdfsWriter {
         Ok(self.written)
     }
 
-    /// Gives the file up and removes it.
-    ///
-    /// # Errors
-    /// [`HdfsError`] when the NameNode does not remove it; see the type for what becomes of it.
+    /// Gives the file up and removes it. Errors: [`HdfsError`] when the NameNode does not remove it; see the type for what becomes of it.
     #[cfg(test)]
     pub(crate) fn abandon(mut self) -> Result<(), HdfsError> {
         self.state = WriterState::Finished;
@@ -179,7 +175,6 @@ impl HdfsWriter {
         Ok(count)
     }
 
-    /// Ends the current block, if one is begun.
     fn finish_block(&mut self) -> Result<(), HdfsError> {
         if self.in_block > 0 {
             self.send_packet(true)?;

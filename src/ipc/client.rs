@@ -1,4 +1,4 @@
-//! A client of Hadoop's IPC version 4: one connection, one protocol, one user, one call at a time.
+//! A client of Hadoop's IPC version 4: one connection, one protocol, one user, one call at a time, or with answers in any order.
 
 use std::time::Duration;
 
@@ -42,21 +42,14 @@ pub enum IpcError {
         /// Whether the connection is closed, too.
         fatal: bool,
     },
-    /// The server speaks another version of the protocol.
     #[error("the server has version {theirs} of {protocol}, not {ours}")]
-    Version {
-        protocol: &'static str,
-        ours: i64,
-        /// The server's.
-        theirs: i64,
-    },
+    Version { protocol: &'static str, ours: i64, theirs: i64 },
     #[error("response: {0}")]
     Wire(#[from] WireError),
     #[error("it answers HTTP, as a web port does; expected the RPC port, mapred.job.tracker (8021 by default)")]
     Http,
     #[error("received a response to call {found}, expected call {expected}")]
     WrongCall {
-        /// The pending call.
         expected: i32,
         /// The call that was answered.
         found: i32,
@@ -69,7 +62,6 @@ pub enum IpcError {
     Io(#[from] std::io::Error),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
-    /// An earlier call was abandoned before its response arrived.
     #[error("an earlier call on this connection was abandoned")]
     OutOfStep,
 }
@@ -116,9 +108,6 @@ impl IpcClient {
     }
 
     /// The address of this end of the connection.
-    ///
-    /// # Errors
-    /// The connection is gone.
     pub(crate) fn local_address(&self) -> std::io::Result<std::net::IpAddr> {
         Ok(self.stream.local_addr()?.ip())
     }
@@ -204,9 +193,72 @@ impl IpcClient {
     }
 }
 
-mod pipelined;
+/// A connection for calls whose results are all of one type.
+#[derive(Debug)]
+pub struct PipelinedClient {
+    client: IpcClient,
+    returns: ReturnType,
+    unanswered: Vec<i32>,
+}
 
-pub use pipelined::PipelinedClient;
+impl PipelinedClient {
+    /// Connects and compares versions, as a stock client does first.
+    ///
+    /// # Errors
+    /// [`IpcError`]; a server that does not know the protocol closes the connection, or refuses the call.
+    pub async fn connect(
+        address: impl ToSocketAddrs,
+        protocol: Protocol,
+        user: &str,
+        returns: ReturnType,
+    ) -> Result<Self, IpcError> {
+        Ok(Self { client: IpcClient::connect(address, protocol, user).await?, returns, unanswered: Vec::new() })
+    }
+
+    /// Sends a call, and returns its id. When the future is dropped, the connection cannot be used any more.
+    pub async fn send(&mut self, call: &Call) -> Result<i32, IpcError> {
+        let id = self.client.next_id;
+        self.client.next_id = id.checked_add(1).unwrap_or(0);
+        let mut frame = Vec::new();
+        encode_call(&mut frame, id, call);
+        tokio::io::AsyncWriteExt::write_all(&mut self.client.stream, &frame).await?;
+        self.unanswered.push(id);
+        Ok(id)
+    }
+
+    #[must_use]
+    pub(crate) fn unanswered(&self) -> usize {
+        self.unanswered.len()
+    }
+
+    /// The next answer, and the id of its call. The future may be dropped: what was received is kept.
+    ///
+    /// # Errors
+    /// [`IpcError`]; the connection cannot be used any more.
+    pub async fn next_answer(&mut self) -> Result<(i32, Result<Value, RemoteException>), IpcError> {
+        loop {
+            if let Some((response, consumed)) = decode_response(self.returns, &self.client.buffer)? {
+                self.client.buffer.drain(..consumed);
+                let id = response.id;
+                return match response.outcome {
+                    CallOutcome::Fatal(exception) => Err(IpcError::Remote { exception, fatal: true }),
+                    _ if !self.unanswered.contains(&id) => {
+                        let expected = self.unanswered.first().copied().unwrap_or(-1);
+                        Err(IpcError::WrongCall { expected, found: id })
+                    }
+                    CallOutcome::Error(exception) => Ok(self.answered(id, Err(exception))),
+                    CallOutcome::Value(value) => Ok(self.answered(id, Ok(value))),
+                };
+            }
+            self.client.read_more().await?;
+        }
+    }
+
+    fn answered<T>(&mut self, id: i32, outcome: T) -> (i32, T) {
+        self.unanswered.retain(|one| *one != id);
+        (id, outcome)
+    }
+}
 
 #[cfg(test)]
 mod tests;

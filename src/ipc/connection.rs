@@ -19,10 +19,8 @@ use crate::latency::Latencies;
 use crate::log::LogRate;
 use crate::wire::protocol::encode_fatal;
 
-use super::budget::{Budget, Budgets};
 use super::inherited_connection::{InheritedConnection, Introduction};
-use super::limits::RpcLimits;
-use super::memory_charge::MemoryCharge;
+use super::limits::{Budget, Budgets, MemoryCharge, RpcLimits};
 use super::pending_check::PendingCheck;
 
 /// What a connection waits for; selects its timeout.
@@ -30,13 +28,9 @@ use super::pending_check::PendingCheck;
 pub(super) enum WaitingFor {
     Opening,
     RestOfFrame,
-    /// The client to read its answers.
     Reader,
-    /// The server to answer.
     Answer,
-    /// A tracker's next call.
     Heartbeat,
-    /// A client's next call.
     Call,
 }
 
@@ -72,7 +66,6 @@ pub(super) struct Connection {
     _place: Option<OwnedSemaphorePermit>,
 }
 
-/// State shared by all connections of one server.
 pub(super) struct SharedServer {
     pub(super) limits: RpcLimits,
     pub(super) clock: Clock,
@@ -158,7 +151,6 @@ impl Connection {
         self.shared.open.borrow().get(&number)?.upgrade().filter(|connection| !connection.has_left())
     }
 
-    /// The local and the peer address.
     pub(super) fn ends(&self) -> Option<(SocketAddr, SocketAddr)> {
         Some((self.write.local_addr().ok()?, self.write.peer_addr().ok()?))
     }
@@ -233,15 +225,13 @@ impl Connection {
         self.in_parts.get()
     }
 
-    /// Waits until no other long answer is in progress and reserves the place; also completes when the client
-    /// disconnects.
+    /// Waits until no other long answer is in progress and reserves the place; also completes when the client disconnects.
     pub(super) async fn begin_long(&self) {
         while self.long_in_hand.replace(true) && !self.is_broken() {
             self.changed.notified().await;
         }
     }
 
-    /// Allows the next long answer.
     pub(super) fn end_long(&self) {
         self.long_in_hand.set(false);
         self.changed.notify_waiters();
@@ -352,7 +342,6 @@ impl Connection {
         !self.has_outgoing() && self.calls_in_flight.get() < most && !is_stopped
     }
 
-    /// Whether the client has not read all answers.
     pub(super) fn has_outgoing(&self) -> bool {
         !self.outgoing.borrow().is_empty() || !self.behind.borrow().is_empty()
     }
@@ -408,7 +397,6 @@ impl Connection {
         self.reader.set(Some(known.unwrap_or_else(|| waker.clone())));
     }
 
-    /// Wakes all waiters and the reader.
     pub(super) fn wake(&self) {
         self.changed.notify_waiters();
         if let Some(reader) = self.reader.take() {
@@ -435,8 +423,7 @@ impl Connection {
         })
     }
 
-    /// Becomes an [`InheritedConnection`] once this is the last reference; a flush drops its own within two turns of
-    /// the loop.
+    /// Becomes an [`InheritedConnection`] once this is the last reference; a flush drops its own within two turns of the loop.
     pub(super) async fn detach(mut self: Rc<Self>, read: OwnedReadHalf, introduction: Introduction, unread: Vec<u8>) {
         let connection = loop {
             match Rc::try_unwrap(self) {
@@ -472,7 +459,6 @@ impl Connection {
         !self.has_called.replace(true)
     }
 
-    /// Counts an answered or dropped call.
     pub(super) fn end_call(&self, bytes: usize) {
         let before = self.calls_in_flight.get();
         self.calls_in_flight.set(before.saturating_sub(1));
@@ -499,7 +485,6 @@ impl Connection {
         self.charge.is_tracker()
     }
 
-    /// Sets the bytes received of an incomplete call.
     pub(super) fn set_begun(&self, bytes: usize) {
         self.charge.set_begun(bytes);
     }
@@ -529,7 +514,6 @@ impl Connection {
         let _ = SockRef::from(self.write.as_ref()).shutdown(std::net::Shutdown::Write);
     }
 
-    /// Sets what the connection waits for between calls.
     pub(super) fn set_stage(&self, stage: WaitingFor) {
         if self.stage.replace(stage) != stage {
             self.reset_timeout();

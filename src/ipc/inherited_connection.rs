@@ -35,7 +35,6 @@ pub(crate) enum Introduction {
     Opening(OpeningStage),
     /// Complete: user and protocol are known.
     Done {
-        /// The protocol's class name.
         protocol: String,
         user: Arc<str>,
         /// The calling user, if it is another.
@@ -44,7 +43,6 @@ pub(crate) enum Introduction {
 }
 
 impl Introduction {
-    /// The class name of the protocol, once it is known.
     pub(crate) fn protocol(&self) -> Option<&str> {
         match self {
             Self::Opening(_) => None,

@@ -1,6 +1,8 @@
-//! Accepts connections up to the limit, hands them over and closes them.
+//! Accepts connections up to the limit, hands them over and closes them, those of one host's idle clients first.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::mem::MaybeUninit;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -11,12 +13,13 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::clock::Clock;
+use crate::latency::{Latencies, LatencyCounts};
+use crate::log::LogDecision;
 
 use super::connection::{Connection, SharedServer, WaitingFor};
-use super::fair_share::close_beyond_share;
 use super::inherited_connection::{InheritedConnection, InheritedTracker};
 use super::limits::RpcLimits;
-use super::meter::RpcMeter;
+use super::pending_call::origin_of;
 use super::probe::KEEPALIVE;
 use super::reading::{SHORT_CALL_BYTES, read_calls};
 use super::session::{Service, Session};
@@ -35,14 +38,12 @@ const CHECK_TIMEOUT: Duration = Duration::from_secs(2);
 /// Interval of the timeout check.
 const SWEEP: Duration = Duration::from_millis(1_000);
 
-/// The RPC server: accepts connections and reads their calls.
 pub(crate) struct RpcServer<S> {
     service: Rc<S>,
     places: Arc<Semaphore>,
     shared: Rc<SharedServer>,
 }
 
-/// Opens the port. Requires a runtime.
 pub fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
@@ -60,7 +61,6 @@ impl<S: Service> RpcServer<S> {
         Self { service, places, shared: Rc::new(shared) }
     }
 
-    /// What it counts of its own work.
     pub(crate) fn meter(&self) -> RpcMeter {
         RpcMeter::new(self.shared.heartbeats.clone(), self.places.clone(), self.shared.limits.max_connections)
     }
@@ -113,8 +113,7 @@ impl<S: Service> RpcServer<S> {
         }
     }
 
-    /// Resumes connections of an earlier server, even beyond the limit. Returns the trackers of each connection, by its
-    /// new number.
+    /// Resumes connections of an earlier server, even beyond the limit. Returns the trackers of each connection, by its new number.
     pub(crate) fn take_over(&self, inherited: Vec<InheritedConnection>) -> Vec<(u64, InheritedTracker)> {
         let mut speakers = Vec::new();
         for InheritedConnection { number: _, socket, introduction, has_sent_heartbeat, trackers, unread, unsent } in
@@ -273,4 +272,73 @@ impl<S: Service> RpcServer<S> {
 fn prepare(stream: &TcpStream) -> io::Result<()> {
     stream.set_nodelay(true)?;
     SockRef::from(stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))
+}
+
+/// Minimum share of an address: connections without a heartbeat.
+const MIN_SHARE: usize = 8;
+
+impl RpcLimits {
+    /// Connections without a heartbeat that one address may have: a quarter of all places.
+    fn share_of_address(&self) -> usize {
+        (self.max_connections / 4).max(MIN_SHARE)
+    }
+}
+
+/// Closes connections of addresses beyond their share: longest silent first, down to the share; never one that sent a
+/// heartbeat, has an unanswered or unread call, or was silent for less than `idle_ms`.
+fn close_beyond_share(shared: &SharedServer, open: &[Rc<Connection>], idle_ms: u64) {
+    let (share, now_ms) = (shared.limits.share_of_address(), shared.clock.mono_ms());
+    let mut by_origin: BTreeMap<u128, Vec<&Rc<Connection>>> = BTreeMap::new();
+    for connection in open.iter().filter(|connection| !connection.has_sent_heartbeat() && !connection.is_broken()) {
+        by_origin.entry(origin_of(connection.address())).or_default().push(connection);
+    }
+    for connections in by_origin.into_values() {
+        let Some(excess) = connections.len().checked_sub(share).filter(|excess| *excess > 0) else { continue };
+        let silent = connections.iter().filter_map(|connection| match connection.waits() {
+            (WaitingFor::Answer, _) => None,
+            (_, since_ms) => (now_ms.saturating_sub(since_ms) >= idle_ms).then_some((since_ms, connection)),
+        });
+        let mut silent: Vec<_> = silent.collect();
+        silent.sort_by_key(|(since_ms, _)| *since_ms);
+        let closed = silent.iter().filter(|(_, connection)| !has_unread(connection)).take(excess);
+        let count = closed.map(|(_, connection)| connection.abandon()).count();
+        let Some(address) = connections.first().filter(|_| count > 0).map(|first| first.address()) else { continue };
+        // An attacker can fill the places many times a second.
+        if let LogDecision::Write { .. } = shared.log_rate.decide(address, now_ms) {
+            tracing::warn!(
+                "{address} has {} connections without a heartbeat, its share is {share} (a quarter of \
+                 jobtracker.rpc.max-connections): closed {count} that were silent for at least {idle_ms} ms",
+                connections.len(),
+            );
+        }
+    }
+}
+
+fn has_unread(connection: &Connection) -> bool {
+    let mut byte = [MaybeUninit::uninit()];
+    SockRef::from(connection.socket()).peek(&mut byte).is_ok_and(|bytes| bytes > 0)
+}
+
+/// Reads the counts, on any thread.
+#[derive(Clone, Debug)]
+pub(crate) struct RpcMeter {
+    heartbeats: Arc<Latencies>,
+    places: Arc<Semaphore>,
+    max_connections: usize,
+}
+
+impl RpcMeter {
+    pub(super) fn new(heartbeats: Arc<Latencies>, places: Arc<Semaphore>, max_connections: usize) -> Self {
+        Self { heartbeats, places, max_connections }
+    }
+
+    pub(crate) fn heartbeats(&self) -> LatencyCounts {
+        self.heartbeats.read()
+    }
+
+    /// Connections that hold a place, and the most that may.
+    pub(crate) fn connections(&self) -> (u64, u64) {
+        let taken = self.max_connections.saturating_sub(self.places.available_permits());
+        (taken as u64, self.max_connections as u64)
+    }
 }

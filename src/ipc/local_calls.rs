@@ -21,15 +21,11 @@ pub(crate) struct LocalCalls {
 }
 
 impl LocalCalls {
-    /// Calls within the usual limits.
     pub(crate) fn new(clock: Clock) -> Self {
         Self { shared: Rc::new(SharedServer::new(RpcLimits::default(), clock)) }
     }
 
     /// Makes a call in the name of `user`; the answer can be read from the stream, which ends with it.
-    ///
-    /// # Errors
-    /// There are no sockets.
     pub(crate) async fn call<S: Service>(
         &self,
         service: &Rc<S>,

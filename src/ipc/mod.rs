@@ -4,42 +4,31 @@
 //! write. A call that must wait is a [`PendingCall`] that the service keeps, not a task. Invariants: the server never
 //! closes a connection with an unanswered call of a tracker, unless the peer breaks the protocol or does not read; at
 //! the connection limit it stops accepting; a connection holds at most one frame and the answers to its unanswered
-//! calls; all connections together hold at most their `budget::Budget`s and a constant each.
+//! calls; all connections together hold at most their `limits::Budget`s and a constant each.
 
-mod budget;
 pub mod client;
 mod connection;
-mod fair_share;
 mod inherited_connection;
-mod introduced;
 mod limits;
 mod listener;
 mod local_calls;
-mod memory_charge;
-mod meter;
-mod origin;
-mod parted_answer;
 mod pending_call;
 mod pending_check;
 mod probe;
 mod protocol_kind;
 mod reading;
 mod session;
-mod tcp_info;
 #[cfg(test)]
 mod tests;
 
 pub(crate) use client::IpcError;
 pub(crate) use inherited_connection::{InheritedConnection, InheritedTracker, Introduction};
-pub(crate) use introduced::{ConnectionCheck, Introduced};
 pub use limits::RpcLimits;
-pub(crate) use listener::RpcServer;
 pub use listener::listen;
+pub(crate) use listener::{RpcMeter, RpcServer};
 pub(crate) use local_calls::LocalCalls;
-pub(crate) use meter::RpcMeter;
-pub(crate) use origin::origin_of;
-pub(crate) use parted_answer::PartedAnswer;
-pub(crate) use pending_call::{Answer, PendingCall, RemoteError};
+pub(crate) use pending_call::{Answer, PartedAnswer, PendingCall, RemoteError, origin_of};
+pub(crate) use pending_check::{ConnectionCheck, Introduced};
 pub(crate) use probe::Probe;
 pub(crate) use protocol_kind::served_protocol;
 pub(crate) use session::Service;

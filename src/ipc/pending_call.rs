@@ -6,10 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::wire::class::IO_EXCEPTION;
-use crate::wire::protocol::{Value, encode_error, encode_response};
+use crate::wire::protocol::{Value, encode_error, encode_response, encode_response_start};
 
 use super::connection::Connection;
-use super::origin::origin_of;
 use super::probe::Probe;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -90,7 +89,6 @@ impl PendingCall {
         self
     }
 
-    /// The user of the connection.
     pub(crate) fn user(&self) -> &Arc<str> {
         &self.user
     }
@@ -105,7 +103,6 @@ impl PendingCall {
         self.has_admin_role
     }
 
-    /// Whether it is the first call on its connection.
     pub(crate) fn is_first(&self) -> bool {
         self.is_first
     }
@@ -114,7 +111,6 @@ impl PendingCall {
         self.connection.number()
     }
 
-    /// Memory charged for it.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -159,7 +155,6 @@ impl PendingCall {
             || (long && !self.connection.shared().budgets.unread.has_room())
     }
 
-    /// Whether the client disconnected.
     pub(crate) fn is_gone(&self) -> bool {
         self.connection.is_broken()
     }
@@ -219,5 +214,105 @@ impl Drop for PendingCall {
 impl std::fmt::Debug for PendingCall {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("PendingCall").field("id", &self.id).field("user", &self.user).finish_non_exhaustive()
+    }
+}
+
+/// An answer sent in parts. Other answers on its connection wait until it is complete.
+#[derive(Debug)]
+pub(crate) struct PartedAnswer {
+    pending: PendingCall,
+    is_started: bool,
+}
+
+impl PendingCall {
+    /// Answers in parts; waits until the connection has no other such answer in progress.
+    pub(crate) async fn in_parts(self) -> PartedAnswer {
+        self.connection.begin_long().await;
+        PartedAnswer { pending: self, is_started: false }
+    }
+}
+
+impl PartedAnswer {
+    pub(crate) fn start(&self, out: &mut Vec<u8>) {
+        encode_response_start(out, self.pending.id);
+    }
+
+    pub(crate) fn is_gone(&self) -> bool {
+        self.pending.is_gone()
+    }
+
+    /// Whether too many bytes are unread to build a further part. Never while the server pauses or stops: then all
+    /// answers in progress must complete.
+    pub(crate) fn is_behind(&self) -> bool {
+        let connection = &self.pending.connection;
+        // Answers queued behind this one do not count.
+        let is_unread = if self.is_started { connection.has_unsent() } else { connection.has_outgoing() };
+        (is_unread || !connection.shared().budgets.unread.has_room()) && !connection.shared().stopping.get()
+    }
+
+    /// Completes when [`Self::is_behind`] may have changed.
+    pub(crate) async fn caught_up(&self) {
+        let connection = &self.pending.connection;
+        tokio::select! {
+            () = connection.changed() => {}
+            () = connection.shared().budgets.unread.room(), if !connection.shared().budgets.unread.has_room() => {}
+        }
+    }
+
+    pub(crate) fn send(&mut self, part: &[u8]) {
+        if !std::mem::replace(&mut self.is_started, true) {
+            self.pending.connection.begin_parts();
+        }
+        self.pending.connection.send_next(part);
+    }
+
+    pub(crate) fn finish(mut self, part: Vec<u8>) {
+        if std::mem::replace(&mut self.is_started, false) {
+            self.pending.connection.send_next(&part);
+            self.pending.connection.end_parts();
+        } else {
+            self.pending.connection.send_whole(part);
+        }
+    }
+
+    /// Rejects the call. If a part was sent, only closing the connection can report it.
+    pub(crate) fn refuse(self, error: &RemoteError) {
+        if !self.is_started {
+            let mut response = Vec::new();
+            encode_error(&mut response, self.pending.id, error.class, &error.message);
+            self.pending.connection.send(&response);
+        }
+    }
+}
+
+impl Drop for PartedAnswer {
+    fn drop(&mut self) {
+        if self.is_started {
+            self.pending.connection.abandon();
+            self.pending.connection.end_parts();
+        }
+        self.pending.connection.end_long();
+    }
+}
+
+/// A number for the host of `address`. An IPv6 host owns a /64 network, so the network counts.
+pub(crate) fn origin_of(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => address.to_ipv6_mapped().to_bits(),
+        IpAddr::V6(address) => address.to_bits() >> 64 << 64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_is_an_ipv4_address_or_an_ipv6_network() {
+        let origin = |text: &str| origin_of(text.parse().unwrap());
+        assert_eq!(origin("10.0.0.1"), origin("::ffff:10.0.0.1"));
+        assert_ne!(origin("10.0.0.1"), origin("10.0.0.2"));
+        assert_eq!(origin("2001:db8:1:2::3"), origin("2001:db8:1:2:aaaa::"));
+        assert_ne!(origin("2001:db8:1:2::3"), origin("2001:db8:1:3::3"));
     }
 }

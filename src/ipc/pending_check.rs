@@ -1,6 +1,9 @@
 //! Whether a connection is admitted, where that becomes known after it has opened.
 
 use std::cell::{Cell, RefCell};
+use std::net::IpAddr;
+use std::pin::Pin;
+use std::sync::Arc;
 
 /// Nothing is due unless [`PendingCheck::begin`] was called.
 #[derive(Debug, Default)]
@@ -30,4 +33,19 @@ impl PendingCheck {
     pub(super) fn take_refusal(&self) -> Option<String> {
         self.refusal.take()
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Introduced {
+    pub(crate) user: Arc<str>,
+    /// The calling user, if it is another.
+    pub(crate) real_user: Option<Arc<str>>,
+    pub(crate) protocol: Arc<str>,
+    pub(crate) address: IpAddr,
+}
+
+pub(crate) enum ConnectionCheck {
+    Passed,
+    /// It becomes known later, and no call is read until then; the text of a refusal.
+    Pending(Pin<Box<dyn Future<Output = Result<(), String>>>>),
 }

@@ -113,8 +113,7 @@ async fn wait_for_read_room(connection: &Connection, begun_bytes: usize) -> usiz
     }
 }
 
-/// One read into the shared buffer, and the calls it completes. An error when the client disconnected or the connection
-/// is detached.
+/// One read into the shared buffer, and the calls it completes. An error when the client disconnected or the connection is detached.
 async fn read_into<S: Service>(
     read: &mut OwnedReadHalf,
     connection: &Rc<Connection>,

@@ -11,8 +11,8 @@ use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protoc
 
 use super::connection::Connection;
 use super::inherited_connection::Introduction;
-use super::introduced::{ConnectionCheck, Introduced};
 use super::pending_call::{Answer, PendingCall, RemoteError};
+use super::pending_check::{ConnectionCheck, Introduced};
 use super::protocol_kind::ProtocolKind;
 
 pub(crate) trait Service: 'static {
@@ -27,7 +27,6 @@ pub(crate) trait Service: 'static {
         ConnectionCheck::Passed
     }
 
-    /// A connection with a tracker's session has closed.
     fn on_tracker_disconnected(&self, connection: u64);
 
     /// Stops waiting for calls that are held for reasons other than their facts: the server pauses or stops.
@@ -36,7 +35,6 @@ pub(crate) trait Service: 'static {
     /// Whether to read clients' calls; trackers' calls are always read.
     fn has_room(&self) -> bool;
 
-    /// Completes when there may be room again.
     fn room(&self) -> impl Future<Output = ()>;
 }
 
@@ -105,7 +103,6 @@ impl<S: Service> Session<S> {
         }
     }
 
-    /// Whether the next call may be taken now.
     pub(super) fn can_take_call(&self, connection: &Connection) -> bool {
         connection.can_take_call() && (self.is_tracker() || self.service.has_room())
     }
@@ -246,7 +243,6 @@ fn check_header<S: Service>(
     Ok(Stage::Calls { kind, user: introduced.user, real_user: introduced.real_user })
 }
 
-/// Sends the reason for which a connection is not admitted.
 pub(super) fn refuse_connection(connection: &Rc<Connection>, refusal: &str) -> CloseKind {
     connection.send_fatal(AUTHORIZATION_EXCEPTION, refusal);
     CloseKind::WithMessage

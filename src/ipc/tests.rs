@@ -13,7 +13,7 @@ use crate::wire::opening::{ConnectionHeader, ConnectionUser, encode_opening};
 use crate::wire::protocol::{Call, InterTrackerCall, JobSubmissionCall, Protocol, Value, encode_call, encode_response};
 
 use super::connection::{Connection, SharedServer};
-use super::introduced::{ConnectionCheck, Introduced};
+use super::pending_check::{ConnectionCheck, Introduced};
 use super::reading::read_calls;
 use super::session::{Service, Session};
 use super::{Answer, PendingCall, RpcLimits, RpcServer};

@@ -59,7 +59,6 @@ pub(super) fn keep(present: Targets, apply: impl Fn(Targets) -> bool + Send + Sy
     let _ = LEVELS.set(Levels { present: Mutex::new(present), apply: Box::new(apply) });
 }
 
-/// The level from which lines of a target are written.
 pub(crate) fn level_of(target: &str) -> LogLevel {
     let Some(levels) = LEVELS.get() else { return LogLevel(LevelFilter::OFF) };
     LogLevel::of(&levels.present.lock().unwrap_or_else(PoisonError::into_inner), target)

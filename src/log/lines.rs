@@ -10,8 +10,7 @@ use tracing_subscriber::fmt::format::Writer;
 /// What libraries add that write to the `log` crate: places in their source.
 const OF_LIBRARIES: &str = "log.";
 
-/// Formats values as tracing does, with control characters but tabs, line breaks and bidirectional marks escaped, as `\n` or
-/// `\u{202e}`.
+/// Formats values as tracing does, with control characters but tabs, line breaks and bidirectional marks escaped, as `\n` or `\u{202e}`.
 pub(super) struct EscapedFields;
 
 struct EscapedVisitor<'writer> {

@@ -1,6 +1,5 @@
 //! The log: levels, line format, counts of lines and rate limit per caller.
 
-mod counted;
 mod journal;
 mod levels;
 mod lines;
@@ -10,9 +9,8 @@ mod subscriber;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use counted::LoggedLines;
 pub(crate) use journal::error_mark;
 pub(crate) use levels::{LogLevel, level_of, set_level};
 pub(crate) use log_end::end_of_log;
 pub(crate) use rate::{LogDecision, LogRate};
-pub(crate) use subscriber::{start_log, start_log_to_stderr};
+pub(crate) use subscriber::{LoggedLines, start_log, start_log_to_stderr};

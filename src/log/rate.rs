@@ -44,7 +44,6 @@ impl LineAllowance {
 }
 
 impl LogRate {
-    /// Decides on a line that `caller` causes.
     pub(crate) fn decide(&self, caller: IpAddr, now_ms: u64) -> LogDecision {
         let mut callers = self.callers.borrow_mut();
         let mut key = Some(caller);

@@ -1,16 +1,16 @@
-//! Where log lines go, and which of them.
+//! Where log lines go, which of them, and how many were logged since the start of the process.
 
 use std::io::IsTerminal;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use tracing::Level;
 use tracing::level_filters::LevelFilter;
+use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::{MakeWriter, format, layer};
-use tracing_subscriber::layer::SubscriberExt;
-use tracing_subscriber::reload;
+use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{Layer, reload};
 
-use super::counted::CountedLines;
 use super::journal::{WithPriority, is_stderr_journal};
 use super::levels::keep;
 use super::lines::EscapedFields;
@@ -59,8 +59,44 @@ fn levels(text: Option<&str>) -> Targets {
     levels.with_targets(off.into_iter().map(|target| (target, LevelFilter::OFF)))
 }
 
+static ERRORS: AtomicU64 = AtomicU64::new(0);
+static WARNINGS: AtomicU64 = AtomicU64::new(0);
+static NOTICES: AtomicU64 = AtomicU64::new(0);
+
+/// Counts the lines that are logged.
+pub(super) struct CountedLines;
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LoggedLines {
+    pub(crate) errors: u64,
+    pub(crate) warnings: u64,
+    pub(crate) notices: u64,
+}
+
+impl<S: Subscriber> Layer<S> for CountedLines {
+    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
+        let count = match *event.metadata().level() {
+            Level::ERROR => &ERRORS,
+            Level::WARN => &WARNINGS,
+            Level::INFO => &NOTICES,
+            _ => return,
+        };
+        count.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl LoggedLines {
+    /// Up to now.
+    pub(crate) fn now() -> Self {
+        let of = |count: &AtomicU64| count.load(Ordering::Relaxed);
+        Self { errors: of(&ERRORS), warnings: of(&WARNINGS), notices: of(&NOTICES) }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use tracing_subscriber::layer::SubscriberExt as _;
+
     use super::*;
 
     #[test]
@@ -86,5 +122,20 @@ mod tests {
         for text in [None, Some("a=b=c")] {
             assert!(!shown(text, "jobtracker") && levels(text).would_enable("jobtracker", &Level::INFO), "{text:?}");
         }
+    }
+
+    #[test]
+    fn each_line_counts_for_its_level() {
+        let before = LoggedLines::now();
+        let subscriber = tracing_subscriber::registry().with(CountedLines);
+        tracing::subscriber::with_default(subscriber, || {
+            tracing::error!("one");
+            tracing::warn!("two");
+            tracing::warn!("three");
+            tracing::debug!("not counted");
+        });
+        let after = LoggedLines::now();
+        // Other tests log as well, but hardly in this place.
+        assert!(after.errors > before.errors && after.warnings >= before.warnings + 2, "{before:?} {after:?}");
     }
 }

@@ -7,8 +7,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::config::allocation_file::{ALLOCATION_FILE, read_allocation_file};
-use crate::config::settings::fair::FairSettings;
+use crate::config::settings::fair::{ALLOCATION_FILE, FairSettings, read_allocation_file};
 use crate::config::{ConfigError, Settings, Warning};
 use crate::engine::Event;
 use crate::scheduler::fair::allocations::Allocations;

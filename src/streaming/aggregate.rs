@@ -42,7 +42,6 @@ pub(crate) struct AggregateGroup {
     aggregate: Aggregate,
 }
 
-/// Gathers sorted records into groups.
 #[derive(Debug)]
 pub(crate) struct Aggregation<'a> {
     order: &'a KeyOrder,
@@ -58,9 +57,7 @@ impl<'a> Aggregation<'a> {
     }
 
     /// Adds a record; returns the group before it where it begins another.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]: the key names no aggregation, or the value is none of it.
+    /// Errors: [`TaskFailure::Unusable`]: the key names no aggregation, or the value is none of it.
     pub(crate) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<Option<AggregateGroup>, TaskFailure> {
         if let Some(group) = self.group.as_mut().filter(|group| self.order.same_group(&group.key, key)) {
             group.add(value)?;
@@ -71,7 +68,6 @@ impl<'a> Aggregation<'a> {
         Ok(self.group.replace(group))
     }
 
-    /// The last group.
     #[must_use]
     pub(crate) fn finish(self) -> Option<AggregateGroup> {
         self.group
@@ -110,7 +106,6 @@ impl AggregateGroup {
         split_key(&self.key).map_or(&self.key, |(_, name)| name)
     }
 
-    /// The value of the output.
     #[must_use]
     pub(crate) fn report(&self) -> String {
         match &self.aggregate {

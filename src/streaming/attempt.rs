@@ -6,11 +6,10 @@ use crate::fs::FileSystems;
 
 use super::child::{ChildCommand, ChildRules, StderrLog};
 use super::command_line::CommandLine;
-use super::committer::OutputCommitter;
+use super::committer::{OutputCommitter, TextOutput};
 use super::failure::TaskFailure;
 use super::plan::StreamingPlan;
 use super::progress::Progress;
-use super::text_output::TextOutput;
 
 /// Everything that one attempt runs with.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +17,6 @@ pub(crate) struct AttemptContext<'a> {
     pub(crate) plan: &'a StreamingPlan,
     /// The file systems, as the job's user.
     pub(crate) files: &'a FileSystems,
-    /// Index of the task within its kind.
     pub(crate) partition: u32,
     /// The attempt's own folder for intermediate files; exists.
     pub(crate) folder: &'a Path,
@@ -29,7 +27,6 @@ pub(crate) struct AttemptContext<'a> {
     /// The supervisor program ([`crate::supervisor::process`]); without one only process groups are killed.
     pub(crate) supervisor: Option<&'a Path>,
     pub(crate) log: Option<&'a StderrLog>,
-    /// Shared with the tracker.
     pub(crate) progress: &'a Progress,
 }
 

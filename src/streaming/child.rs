@@ -1,8 +1,6 @@
-//! A command as a process: its three pipes, its limits, its exit status.
-//!
-//! Three threads serve the pipes, so that none can wait for another. Each waits for the attempt's alarm too: whatever
-//! the process and its descendants do, the attempt stops when the tracker stops it. No descendant outlives it: see
-//! [`crate::supervisor::process`].
+//! A command as a process: its three pipes, its limits, its exit status. Three threads serve the pipes, so that none can wait for another.
+//! Each waits for the attempt's alarm too: whatever the process and its descendants do, the attempt stops when the tracker stops it. No
+//! descendant outlives it: see [`crate::supervisor::process`].
 
 use std::fs::File;
 use std::io::{self, BufWriter, ErrorKind, PipeReader, PipeWriter, Read, Write};
@@ -18,13 +16,12 @@ use crate::supervisor::command::{CommandSpec, open_pipes};
 use crate::supervisor::process_tree::ProcessTable;
 use crate::supervisor::running_command::RunningCommand;
 
-use super::command_exit::{CommandExit, LastLines};
+use super::command_exit::{CommandExit, LastLines, StderrLine};
 use super::command_stream::{CommandInput, CommandStream, Feed, INPUT_BUFFER_BYTES, Take};
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::line_reader::LineReader;
 use super::progress::Progress;
-use super::stderr_line::StderrLine;
 
 /// Requested size of each pipe, bytes: fewer switches between processes.
 const PIPE_BYTES: usize = 1 << 20;
@@ -35,11 +32,9 @@ const WITH_LIMIT: &str = "ulimit -v \"$1\" && shift && exec \"$@\"";
 
 #[derive(Debug)]
 pub(crate) struct ChildCommand<'a> {
-    /// The path to execute.
     pub(crate) program: PathBuf,
     /// The command as it was given: program and arguments.
     pub(crate) line: &'a [String],
-    /// Its working directory.
     pub(crate) folder: PathBuf,
     pub(crate) environment: &'a [(String, String)],
     pub(crate) supervisor: Option<&'a Path>,
@@ -49,16 +44,13 @@ pub(crate) struct ChildCommand<'a> {
     pub(crate) log: Option<&'a StderrLog>,
 }
 
-/// Limits of a command, and what its exit status means.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChildRules<'a> {
-    /// Whether a status other than 0 is a failure.
     pub(crate) non_zero_exit_is_failure: bool,
     /// Prefix of reports on standard error.
     pub(crate) reporter_prefix: &'a str,
     /// Whether its counters and status are reported; those of a combiner are not.
     pub(crate) reports_count: bool,
-    /// Between the signals TERM and KILL.
     pub(crate) kill_delay: Duration,
     /// Longest wait for output after the end of the command.
     pub(crate) join_delay: Option<Duration>,
@@ -81,7 +73,6 @@ struct PipeEnd<'a, P> {
     after: Option<(&'a RunningCommand, Option<Duration>)>,
 }
 
-/// The result of writing the standard input.
 struct FeedResult {
     result: Result<(), TaskFailure>,
     /// Set when the command no longer reads.

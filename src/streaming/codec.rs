@@ -6,7 +6,6 @@ use flate2::Compression;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use flate2::write::{GzEncoder, ZlibEncoder};
 
-/// A compression that we read and write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codec {
     /// `org.apache.hadoop.io.compress.DefaultCodec`: one zlib stream.
@@ -76,7 +75,6 @@ impl<W: Write> Encoder<W> {
         }
     }
 
-    /// Flushes the codec and returns the underlying writer.
     pub(crate) fn finish(self) -> io::Result<W> {
         match self {
             Encoder::Plain(out) => Ok(out),

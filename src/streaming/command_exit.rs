@@ -1,18 +1,17 @@
-//! How a command failed: its status, the map's input, and its last words.
+//! What a command says on standard error, line by line, and how it failed: its status, the map's input, and its last words.
 
 use std::collections::VecDeque;
 use std::fmt;
 
-use crate::supervisor::command_end::signal_name;
+use crate::supervisor::command::signal_name;
 
 /// Lines of standard error that are kept.
 const LAST_LINES: usize = 8;
 /// Characters of each that are kept.
 const LONGEST_LINE: usize = 300;
 
-/// A command that ended with another status than 0.
-///
-/// Its first line is that of 1.2.1 `PipeMapRed`, so that a reader of stock diagnostics finds what it expects.
+/// A command that ended with another status than 0. Its first line is that of 1.2.1 `PipeMapRed`, so that a reader of stock diagnostics
+/// finds what it expects.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandExit {
     /// The status, 128 + n for signal n.
@@ -20,7 +19,6 @@ pub struct CommandExit {
     pub(crate) command: String,
     /// A map's part of its input.
     pub(crate) input: Option<String>,
-    /// The last lines of its standard error.
     pub(crate) last_lines: LastLines,
 }
 
@@ -57,6 +55,46 @@ impl fmt::Display for CommandExit {
             write!(out, "\ninput {input}")?;
         }
         last_lines.0.iter().try_for_each(|line| write!(out, "\n  {line}"))
+    }
+}
+
+/// Characters of a status that are kept.
+const LONGEST_STATUS: usize = 512;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum StderrLine<'a> {
+    /// `reporter:counter:GROUP,NAME,N`.
+    Counter {
+        group: String,
+        name: String,
+        /// What is added.
+        count: i64,
+    },
+    /// `reporter:status:TEXT`.
+    Status(String),
+    /// Begins as a report and is none: dropped with a warning.
+    Malformed(String),
+    Log(&'a [u8]),
+}
+
+impl<'a> StderrLine<'a> {
+    /// Reads a line without its end; `prefix` is that of reports.
+    #[must_use]
+    pub(crate) fn parse(line: &'a [u8], prefix: &str) -> Self {
+        let Some(report) = line.strip_prefix(prefix.as_bytes()) else { return StderrLine::Log(line) };
+        let report = String::from_utf8_lossy(report);
+        if let Some(status) = report.strip_prefix("status:") {
+            return StderrLine::Status(status.trim().chars().take(LONGEST_STATUS).collect());
+        }
+        let counter = report.strip_prefix("counter:").and_then(|counter| {
+            let parts: Vec<&str> = counter.trim().split(',').collect();
+            let [group, name, count] = parts[..] else { return None };
+            Some((group.to_owned(), name.to_owned(), count.parse().ok()?))
+        });
+        match counter {
+            Some((group, name, count)) => StderrLine::Counter { group, name, count },
+            None => StderrLine::Malformed(String::from_utf8_lossy(line).into_owned()),
+        }
     }
 }
 
@@ -99,5 +137,25 @@ mod tests {
         java.lang.RuntimeException: PipeMapRed.waitOutputThreads(): subprocess failed with code 139
         "./a" ended with status 139, which is that of a command ended by signal SEGV
         "#);
+    }
+
+    #[test]
+    fn reports_are_told_from_words() {
+        let parse = |line: &'static str| StderrLine::parse(line.as_bytes(), "reporter:");
+        let counter = |group: &str, name: &str, count| StderrLine::Counter {
+            group: group.to_owned(),
+            name: name.to_owned(),
+            count,
+        };
+        assert_eq!(parse("reporter:counter:My Group,lines,1"), counter("My Group", "lines", 1));
+        assert_eq!(parse("reporter:counter: g,n,-7 "), counter("g", "n", -7));
+        assert_eq!(parse("reporter:status:  halfway "), StderrLine::Status("halfway".to_owned()));
+        assert_eq!(parse("plain"), StderrLine::Log(b"plain"));
+        for bad in ["reporter:counter:g,n", "reporter:counter:g,n,1,2", "reporter:counter:g,n, 1", "reporter:x"] {
+            assert_eq!(parse(bad), StderrLine::Malformed(bad.to_owned()));
+        }
+        let long = format!("reporter:status:{}", "é".repeat(600));
+        assert_eq!(StderrLine::parse(long.as_bytes(), "reporter:"), StderrLine::Status("é".repeat(512)));
+        assert_eq!(StderrLine::parse(b"counter:g,n,1", ""), counter("g", "n", 1));
     }
 }

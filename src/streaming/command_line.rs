@@ -23,7 +23,6 @@ impl CommandLine {
         (!words.is_empty()).then_some(Self { words })
     }
 
-    /// Program and arguments.
     #[must_use]
     pub(crate) fn words(&self) -> &[String] {
         &self.words

@@ -4,7 +4,6 @@ use std::io::{BufWriter, Read, Write};
 
 use super::aggregate::{AggregateGroup, AggregateRules, Aggregation};
 use super::failure::TaskFailure;
-use super::field_rule::FieldRule;
 use super::key_order::KeyOrder;
 use super::line_reader::LineReader;
 use super::progress::Progress;
@@ -13,7 +12,6 @@ use super::segment_reader::Records;
 /// Gathered before it goes into the command's standard input, bytes.
 pub(crate) const INPUT_BUFFER_BYTES: usize = 128 << 10;
 
-/// The standard input of a command.
 pub(crate) type CommandInput<'a> = BufWriter<&'a mut dyn Write>;
 /// Writes all of the standard input; runs beside [`Take`].
 pub(crate) type Feed<'a> = &'a mut (dyn FnMut(&mut CommandInput<'_>) -> Result<(), TaskFailure> + Send);
@@ -22,9 +20,6 @@ pub(crate) type Take<'a> = &'a mut dyn FnMut(&mut dyn Read) -> Result<(), TaskFa
 /// A command that may run any number of times.
 pub trait CommandStream: Sync {
     /// Runs it once: `feed` writes its input, `take` reads its output.
-    ///
-    /// # Errors
-    /// Those of `feed` and `take`, and the command's own failure.
     fn stream(&self, feed: Feed<'_>, take: Take<'_>) -> Result<(), TaskFailure>;
 }
 
@@ -43,10 +38,6 @@ pub(crate) fn write_record(
     written.map_err(TaskFailure::Pipe)
 }
 
-/// Reads lines and hands each over as key and value.
-///
-/// # Errors
-/// Those of reading and of `record`.
 pub(crate) fn read_records(
     output: &mut dyn Read,
     rule: &FieldRule,
@@ -82,9 +73,6 @@ const RECORDS_BETWEEN_STOP_CHECKS: u64 = 1 << 14;
 
 impl Combiner<'_> {
     /// Runs it over `records`; its output goes to `out` record by record. Returns the number of input records.
-    ///
-    /// # Errors
-    /// Those of reading, of the command and of `out`.
     pub(crate) fn combine(
         &self,
         records: &mut (dyn Records + Send),
@@ -157,5 +145,53 @@ pub(crate) mod closures {
             }
         }
         sums.iter().map(|(key, sum)| format!("{key}\t{sum}\n")).collect::<String>().into_bytes()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldRule {
+    /// Between two fields; not empty.
+    pub(crate) separator: Vec<u8>,
+    /// Fields of the key; 0 means 1.
+    pub(crate) key_fields: u32,
+}
+
+impl FieldRule {
+    /// Key and value; a line with too few separators is all key.
+    #[inline]
+    #[must_use]
+    pub(crate) fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+        let nth = self.key_fields.max(1) as usize - 1;
+        let cut = match *self.separator {
+            [byte] if nth == 0 => memchr::memchr(byte, line),
+            [byte] => memchr::memchr_iter(byte, line).nth(nth),
+            _ => memchr::memmem::find_iter(line, &self.separator).nth(nth),
+        };
+        match cut {
+            Some(at) => (&line[..at], &line[at + self.separator.len()..]),
+            None => (line, b""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_cut_at_the_nth_separator() {
+        let split = |separator: &str, key_fields, line: &'static str| {
+            let rule = FieldRule { separator: separator.into(), key_fields };
+            let (key, value) = rule.split(line.as_bytes());
+            (String::from_utf8_lossy(key).into_owned(), String::from_utf8_lossy(value).into_owned())
+        };
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        assert_eq!(split("\t", 1, "a\tb\tc"), pair("a", "b\tc"));
+        assert_eq!(split("\t", 0, "a\tb\tc"), pair("a", "b\tc"));
+        assert_eq!(split("\t", 2, "a\tb\tc"), pair("a\tb", "c"));
+        assert_eq!(split("\t", 3, "a\tb\tc"), pair("a\tb\tc", ""));
+        assert_eq!(split("::", 1, "a::b"), pair("a", "b"));
+        assert_eq!(split("::", 1, "a:b"), pair("a:b", ""));
+        assert_eq!(split("\t", 1, "\t"), pair("", ""));
     }
 }

@@ -1,12 +1,16 @@
-//! Commit of output: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
+//! Output files of text, and their commit: attempts write under `_temporary`; a commit renames (1.2.1 `FileOutputCommitter`). Also sets up
 //! and cleans up jobs whose tasks only Java can run.
+
+use std::io;
+use std::io::{BufWriter, Write};
 
 use crate::config::keys::Key;
 use crate::config::{Configuration, keys};
 use crate::fs::checksummed::checksummed_name;
-use crate::fs::{EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound};
+use crate::fs::{EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FileWriter, FsError, ListBound};
 use crate::model::AttemptId;
 
+use super::codec::{Codec, Encoder};
 use super::failure::TaskFailure;
 
 const TEMPORARY: &str = "_temporary";
@@ -42,17 +46,13 @@ impl From<FileUriError> for TaskFailure {
 }
 
 impl OutputCommitter {
-    /// The committer of the job that writes to `folder`.
     #[must_use]
     pub(crate) fn new(files: &FileSystems, folder: FileUri) -> Self {
         Self { files: files.of(&folder), folder }
     }
 
-    /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need
-    /// no Java. `None`: the job has no output folder and needs no commit.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]: it has another committer, or may have.
+    /// The committer of a job, which may run Java code, if it commits as this one does: then its setup and cleanup need no Java. `None`:
+    /// the job has no output folder and needs no commit. Errors: [`TaskFailure::Unusable`]: it has another committer, or may have.
     pub(crate) fn of_job(configuration: &Configuration, files: &FileSystems) -> Result<Option<Self>, TaskFailure> {
         let unusable = |key: &Key, reason: String| TaskFailure::Unusable {
             what: format!("a built-in tasktracker cannot set up or clean up this job: {}", key.name),
@@ -78,9 +78,6 @@ impl OutputCommitter {
     }
 
     /// The folder that an attempt writes to; a commit moves its content.
-    ///
-    /// # Errors
-    /// None for ids that are printed as Hadoop prints them.
     pub(crate) fn attempt_folder(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         Ok(self.temporary()?.join(&format!("_{attempt}"))?)
     }
@@ -102,7 +99,6 @@ impl OutputCommitter {
         Ok(())
     }
 
-    /// Makes the folder that an attempt writes to.
     pub(crate) fn set_up_attempt(&self, attempt: AttemptId) -> Result<FileUri, TaskFailure> {
         let folder = self.attempt_folder(attempt)?;
         self.files.make_dir_all(&folder, FOLDER_MODE)?;
@@ -142,13 +138,42 @@ impl OutputCommitter {
         Ok(())
     }
 
-    /// Removes what an attempt wrote.
-    ///
-    /// # Errors
-    /// Those of the file system; Hadoop passes over them.
+    /// Removes what an attempt wrote. Errors: those of the file system; Hadoop passes over them.
     pub(crate) fn abort(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         self.files.remove_dir_all(&self.attempt_folder(attempt)?)?;
         Ok(())
+    }
+}
+
+/// Gathered before it goes to codec and file, bytes.
+const BUFFER_BYTES: usize = 256 << 10;
+
+#[derive(Debug)]
+pub(crate) struct TextOutput {
+    out: BufWriter<Encoder<FileWriter>>,
+    separator: Vec<u8>,
+}
+
+impl TextOutput {
+    /// Writes to a file that is there now, also if nothing is ever written.
+    #[must_use]
+    pub(crate) fn new(file: FileWriter, codec: Option<Codec>, separator: &[u8]) -> Self {
+        let encoder = Encoder::new(codec, file);
+        Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() }
+    }
+
+    #[inline]
+    pub(crate) fn write(&mut self, key: &[u8], value: &[u8]) -> io::Result<()> {
+        self.out.write_all(key)?;
+        self.out.write_all(&self.separator)?;
+        self.out.write_all(value)?;
+        self.out.write_all(b"\n")
+    }
+
+    /// Flushes; returns the bytes written, checksums included, as Hadoop counts them.
+    pub(crate) fn finish(self) -> io::Result<u64> {
+        let encoder = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        encoder.finish()?.finish()
     }
 }
 
@@ -156,6 +181,8 @@ impl OutputCommitter {
 mod tests {
     use std::collections::BTreeMap;
     use std::fs;
+
+    use crate::fs::{FileSystems, FileUri};
 
     use super::*;
 
@@ -233,5 +260,21 @@ mod tests {
         committer.clean_up_job(false).unwrap();
         committer.clean_up_job(false).unwrap();
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn records_become_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("part-00000");
+        let uri = FileUri::parse(path.to_str().unwrap()).unwrap();
+        let create = || FileSystems::with_defaults("alice").of(&uri).create(&uri).unwrap();
+        let mut output = TextOutput::new(create(), None, b"=");
+        output.write(b"a", b"1").unwrap();
+        output.write(b"", b"").unwrap();
+        assert_eq!(output.finish().unwrap(), 6 + 12);
+        assert_eq!(fs::read(&path).unwrap(), b"a=1\n=\n");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 2);
+        let empty = TextOutput::new(create(), Some(Codec::Gzip), b"=").finish().unwrap();
+        assert!(empty > 8 + 4);
     }
 }

@@ -103,7 +103,6 @@ pub(crate) struct StreamingCounterValues {
     of_command: Vec<(String, String, i64)>,
 }
 
-/// An attempt counts more than Hadoop allows.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("Error: Exceeded counter limits - {what}={found} Limit: {most}")]
 pub struct TooManyCounters {
@@ -117,7 +116,6 @@ pub struct TooManyCounters {
 pub(crate) struct TaskCounters {
     /// In the order of [`TABLE`]; negative: not used by this kind of task.
     framework: [AtomicI64; TABLE.len()],
-    /// By group and name.
     of_command: Mutex<BTreeMap<(String, String), i64>>,
 }
 
@@ -150,10 +148,7 @@ impl TaskCounters {
         self.framework[counter as usize].load(Ordering::Relaxed).max(0)
     }
 
-    /// Adds to a counter that the command names.
-    ///
-    /// # Errors
-    /// [`TooManyCounters`] when it would be one too many.
+    /// Adds to a counter that the command names. Errors: [`TooManyCounters`] when it would be one too many.
     pub(crate) fn add_of_command(&self, group: &str, name: &str, count: i64) -> Result<(), TooManyCounters> {
         let mut counters = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
         let key = (group.to_owned(), name.to_owned());
@@ -194,7 +189,6 @@ impl TaskCounters {
             of_command.map(|(group, name, value)| ((group, name), value)).collect();
     }
 
-    /// All of them as they are reported.
     #[must_use]
     pub(crate) fn snapshot(&self) -> wire::Counters {
         let mut groups: Vec<CounterGroup> = Vec::new();

@@ -28,14 +28,12 @@ pub(crate) struct SplitInfo {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AttemptInfo {
     pub(crate) attempt: AttemptId,
-    /// Index of its task.
     pub(crate) partition: u32,
     pub(crate) user: String,
     pub(crate) work_folder: PathBuf,
     pub(crate) attempt_folder: PathBuf,
     /// Shared by the job's tasks here.
     pub(crate) job_folder: PathBuf,
-    /// The job's jar on this machine.
     pub(crate) jar: Option<PathBuf>,
     pub(crate) token_file: PathBuf,
     /// Cache files on this machine, in the order of the job.
@@ -53,10 +51,7 @@ pub(crate) fn is_passed_on(name: &str) -> bool {
     PASSED_ON.contains(&name) || name.starts_with("LC_")
 }
 
-/// Builds the environment, sorted by name.
-///
-/// # Errors
-/// [`ConfigError`] for a value that expands without end.
+/// Builds the environment, sorted by name. Errors: [`ConfigError`] for a value that expands without end.
 pub(crate) fn build_environment(
     configuration: &Configuration,
     facts: &AttemptInfo,
@@ -110,9 +105,7 @@ pub(crate) fn build_environment(
 }
 
 /// `HOME` of commands: what the configuration names, else that of their worker or user, else its default.
-///
-/// # Errors
-/// [`ConfigError`] for a value that expands without end.
+/// Errors: [`ConfigError`] for a value that expands without end.
 pub(crate) fn home_of_commands(configuration: &Configuration, own: Option<&String>) -> Result<String, ConfigError> {
     match (own, configuration.named(keys::TASK_HOME.name)?) {
         (Some(own), None) => Ok(own.clone()),

@@ -15,42 +15,32 @@ use super::counters::TooManyCounters;
 
 #[derive(Debug, thiserror::Error)]
 pub enum TaskFailure {
-    /// The command ended with another status than 0.
     #[error(transparent)]
     ExitStatus(Box<CommandExit>),
-    /// The command could not be started.
     #[error("{START_FAILURE}{program:?}: {source}; {}", what_starts(source))]
     Start { program: String, source: io::Error },
-    /// The command is a script that cannot be started.
     #[error("{START_FAILURE}{program:?}: {fault}")]
     Script { program: String, fault: ScriptFault },
-    /// A pipe or file of the command failed.
     #[error("a file or pipe of the command failed: {0}")]
     Pipe(io::Error),
-    /// It neither read nor wrote nor reported within its time limit.
     #[error("Task {attempt} failed to report status for {seconds} seconds. Killing!")]
     TimedOut { attempt: AttemptId, seconds: u64 },
-    /// The tracker killed it.
     #[error("killed on request")]
     Killed,
     #[error(transparent)]
     TooManyCounters(#[from] TooManyCounters),
-    /// Its processes took too much memory.
     #[error(transparent)]
     TooMuchMemory(#[from] TooMuchMemory),
-    /// A file could not be read or written.
     #[error("cannot {action} {}: {source}", path.display())]
     File { action: &'static str, path: PathBuf, source: io::Error },
     /// Records between maps and reduces could not be written or read; `Self::in_folder` adds the path.
     #[error("sorted records: {0}")]
     SortedRecords(io::Error),
-    /// Something that the job names cannot be used.
     #[error("{what}: {reason}")]
     Unusable { what: String, reason: String },
     /// The worker lacks processes, descriptors, memory or room: no fault of the attempt.
     #[error("{0}")]
     Short(String),
-    /// Another process of the attempt failed, with this text.
     #[error("{0}")]
     Reported(String),
     /// A reduce could not gather its input; the text is that of 1.2.1 `ReduceTask`.
@@ -74,7 +64,6 @@ pub struct TooMuchMemory {
 }
 
 impl TaskFailure {
-    /// Turns a system error into one about `path`.
     pub(crate) fn file<'a>(action: &'static str, path: &'a Path) -> impl FnOnce(io::Error) -> Self + 'a {
         move |source| TaskFailure::File { action, path: path.to_owned(), source }
     }
@@ -149,7 +138,6 @@ impl TaskFailure {
     }
 }
 
-/// What the system would have started.
 fn what_starts(error: &io::Error) -> &'static str {
     match error.raw_os_error().map(rustix::io::Errno::from_raw_os_error) {
         Some(rustix::io::Errno::NOEXEC) => {

@@ -16,10 +16,8 @@ pub(crate) struct KeyRange {
     pub(crate) is_reverse: bool,
 }
 
-/// Ranges of keys whose fields a byte separates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct KeyFields {
-    /// Between two fields.
     pub(crate) separator: u8,
     /// In the order in which they count; empty: nothing was said.
     pub(crate) ranges: Vec<KeyRange>,
@@ -27,7 +25,6 @@ pub struct KeyFields {
     has_fields: bool,
 }
 
-/// Options that Hadoop refuses too.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{word:?}: expected -kF[.C][nr][,F[.C][nr]]")]
 pub struct BadKeyOption {
@@ -74,10 +71,7 @@ impl KeyRange {
 }
 
 impl KeyFields {
-    /// Reads options; empty ones name nothing.
-    ///
-    /// # Errors
-    /// [`BadKeyOption`] with the word that is none.
+    /// Reads options; empty ones name nothing. Errors: [`BadKeyOption`] with the word that is none.
     pub(crate) fn parse(separator: u8, options: &str) -> Result<Self, BadKeyOption> {
         let mut words = options.split_ascii_whitespace();
         let (mut ranges, mut global) = (Vec::new(), KeyRange::WHOLE);

@@ -58,9 +58,7 @@ impl<R: Read> LineReader<R> {
     }
 
     /// Advances to the next line and returns its length with its terminator; `None` at the end. A last line needs no terminator.
-    ///
-    /// # Errors
-    /// Those of reading; a line over 2 GB, of a command over 128 MiB.
+    /// Errors: those of reading; a line over 2 GB, of a command over 128 MiB.
     #[inline]
     pub(crate) fn advance(&mut self) -> io::Result<Option<usize>> {
         let mut searched = 0;

@@ -8,8 +8,8 @@ use super::codec::Codec;
 use super::command_stream::{Combiner, unreadable};
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
+use super::key_order::Partitioner;
 use super::merge::{Merge, MergeRules, Run, copy_records};
-use super::partition::Partitioner;
 use super::plan::SortPlan;
 use super::private_files::{create_file, write_file};
 use super::progress::Progress;
@@ -26,7 +26,6 @@ pub(crate) const INDEX_FILE: &str = "file.out.index";
 /// Records between two updates of the counters.
 const RECORDS_BETWEEN_COUNTER_UPDATES: u64 = 1 << 12;
 
-/// How output is sorted, and where it goes.
 #[derive(Clone, Copy)]
 pub struct OutputRules<'a> {
     /// The job's way from maps to reduces.

@@ -84,10 +84,7 @@ fn classify_split(job_split: &[u8], offset: usize, default: &FileUri) -> SplitKi
 
 impl MapSplit {
     /// Reads the split at the offset that the task names, from the content of `job.split`. `default`: the file system of paths without a
-    /// scheme.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
+    /// scheme. Errors: [`TaskFailure::Unusable`]: another kind of split, or a file that cannot be reached.
     pub(crate) fn read(job_split: &[u8], offset_bytes: u64, default: &FileUri) -> Result<Self, TaskFailure> {
         let unusable = |reason: String| TaskFailure::Unusable { what: "the map's split".to_owned(), reason };
         let offset = usize::try_from(offset_bytes).unwrap_or(usize::MAX);

@@ -21,9 +21,6 @@ pub(crate) struct MapResult {
 }
 
 /// Runs a map. A failed one leaves nothing in the job's output folder.
-///
-/// # Errors
-/// [`TaskFailure`], for the attempt's diagnostics.
 pub(crate) fn run(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<MapResult, TaskFailure> {
     attempt.run_with_cleanup(|| {
         let progress = attempt.progress;
@@ -91,7 +88,6 @@ fn run_straight(attempt: &AttemptContext<'_>, split: &MapSplit) -> Result<(), Ta
     Ok(())
 }
 
-/// Streams the split through the mapper.
 fn stream(
     attempt: &AttemptContext<'_>,
     split: &MapSplit,

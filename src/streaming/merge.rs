@@ -21,7 +21,6 @@ const RECORDS_BETWEEN_STOP_CHECKS: u32 = 1 << 14;
 pub(crate) enum Run {
     /// Records in memory, end mark included.
     Memory(Vec<u8>),
-    /// A part of a file.
     File {
         path: PathBuf,
         /// Where the segment begins.
@@ -63,7 +62,6 @@ const PREFIX_BYTES: usize = 8;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MergeRules<'a> {
     pub(crate) order: &'a KeyOrder,
-    /// How runs in files are compressed.
     pub(crate) codec: Option<Codec>,
     /// Runs merged at a time, at least 2.
     pub(crate) factor: usize,
@@ -259,10 +257,7 @@ impl Records for Merge<'_> {
     }
 }
 
-/// Copies all records that are left, as they are.
-///
-/// # Errors
-/// Those of reading and writing; when the attempt is stopped.
+/// Copies all records that are left, as they are. Errors: those of reading and writing; when the attempt is stopped.
 pub(crate) fn copy_records<W: io::Write>(
     records: &mut impl Records,
     writer: &mut SegmentWriter<W>,

@@ -1,10 +1,9 @@
 //! What runs a Hadoop Streaming task: everything below the protocol, without the tracker.
 //!
-//! [`plan`] reads from job.xml what to run, or why only a stock TaskTracker can. [`map_task`] and [`reduce_task`] run
-//! one attempt each: input ([`split_reader`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way
-//! from maps to reduces ([`shuffle`]), output and its commit ([`text_output`], [`committer`]). [`progress`] is what an
-//! attempt shares with the tracker. Bytes on disk and on the wire are those of Hadoop 1.2.1, so that both kinds of
-//! trackers can run tasks of one job.
+//! [`plan`] reads from job.xml what to run, or why only a stock TaskTracker can. [`map_task`] and [`reduce_task`] run one attempt each:
+//! input ([`split_reader`]), the command ([`child`]), map output ([`map_output`], [`merge`]), the way from maps to reduces ([`shuffle`]),
+//! output and its commit ([`committer`]). [`progress`] is what an attempt shares with the tracker. Bytes on disk and on
+//! the wire are those of Hadoop 1.2.1, so that both kinds of trackers can run tasks of one job.
 //!
 //! Everything here blocks and runs on threads; only a fetch has a runtime, of its own. Memory is bounded by the job's own limits, never by
 //! the size of its data, except for single lines.
@@ -20,7 +19,6 @@ pub(crate) mod committer;
 pub(crate) mod counters;
 pub(crate) mod environment;
 pub(crate) mod failure;
-pub(crate) mod field_rule;
 #[cfg(test)]
 #[path = "tests/fixtures.rs"]
 pub(crate) mod fixtures;
@@ -32,7 +30,6 @@ pub mod map_output;
 pub(crate) mod map_split;
 pub(crate) mod map_task;
 pub(crate) mod merge;
-pub mod partition;
 pub mod plan;
 pub(crate) mod private_files;
 pub mod progress;
@@ -46,6 +43,4 @@ pub(crate) mod split_reader;
 #[cfg(test)]
 #[path = "tests/stage.rs"]
 pub(crate) mod stage;
-pub(crate) mod stderr_line;
-pub(crate) mod text_output;
 pub(crate) mod working_folder;

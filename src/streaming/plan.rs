@@ -1,6 +1,5 @@
-//! A streaming job as its tasks run it, read from job.xml, or why only a stock TaskTracker can run it.
-//!
-//! The JobTracker reads the same plan before it assigns a job to a built-in tasktracker, since a tracker cannot refuse a task.
+//! A streaming job as its tasks run it, read from job.xml, or why only a stock TaskTracker can run it. The JobTracker reads the same plan
+//! before it assigns a job to a built-in tasktracker, since a tracker cannot refuse a task.
 
 use std::time::Duration;
 
@@ -13,17 +12,15 @@ use crate::fs::{FileUri, FileUriError};
 use super::aggregate::AggregateRules;
 use super::codec::Codec;
 use super::command_line::CommandLine;
+use super::command_stream::FieldRule;
 use super::committer::COMMITTER;
-use super::field_rule::FieldRule;
 use super::key_fields::{BadKeyOption, KeyFields};
-use super::key_order::KeyOrder;
-use super::partition::Partitioner;
+use super::key_order::{KeyOrder, Partitioner};
 use super::split_reader::{InputFormat, ReadRules};
 
 /// Why a built-in tasktracker cannot run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum UnsupportedJob {
-    /// A class that has no counterpart here.
     #[error("{key} is {class:?}; a built-in tasktracker knows {expected}: a stock TaskTracker runs it")]
     Class {
         key: &'static str,
@@ -31,27 +28,14 @@ pub enum UnsupportedJob {
         class: String,
         expected: &'static str,
     },
-    /// A class without its package, which no TaskTracker finds.
     #[error("{key} is {class:?}, which lacks its package: expected {expected}")]
-    NoPackage {
-        key: &'static str,
-        class: String,
-        /// The class with its package.
-        expected: &'static str,
-    },
-    /// Something that only Java does.
+    NoPackage { key: &'static str, class: String, expected: &'static str },
     #[error("{key} = {value:?}: {why}: a stock TaskTracker runs it")]
     Option { key: &'static str, value: String, why: &'static str },
-    /// Options that Hadoop refuses too.
     #[error("{key}: {error}")]
-    KeyOptions {
-        key: &'static str,
-        /// The word.
-        error: BadKeyOption,
-    },
+    KeyOptions { key: &'static str, error: BadKeyOption },
     #[error(transparent)]
     Value(#[from] ConfigError),
-    /// Its output goes where we cannot write.
     #[error("mapred.output.dir: {0}")]
     Output(#[from] FileUriError),
 }
@@ -66,7 +50,6 @@ pub struct CommandPlan {
     pub(crate) output: FieldRule,
 }
 
-/// What runs over sorted records.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SortedStep {
     Command(CommandPlan),
@@ -74,7 +57,6 @@ pub enum SortedStep {
     Aggregate(AggregateRules),
 }
 
-/// The way from maps to reduces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SortPlan {
     /// Number of reduces, at least 1.
@@ -89,7 +71,6 @@ pub struct SortPlan {
     pub memory_bytes: u64,
     /// How full it may get, bytes.
     pub spill_at_bytes: u64,
-    /// Runs merged at a time.
     pub factor: usize,
     /// Runs of a map from which on their merge is combined again.
     pub least_spills_to_combine: usize,
@@ -126,7 +107,6 @@ pub(crate) struct ProcessPlan {
     pub(crate) reporter_prefix: String,
     /// Longest time without activity.
     pub(crate) time_limit: Option<Duration>,
-    /// Between the signals TERM and KILL.
     pub(crate) kill_delay: Duration,
     /// For output after the end of the command.
     pub(crate) join_delay: Option<Duration>,
@@ -141,7 +121,6 @@ pub(crate) struct ProcessPlan {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OutputPlan {
-    /// The job's output folder.
     pub(crate) folder: FileUri,
     /// Between key and value.
     pub(crate) separator: Vec<u8>,
@@ -191,10 +170,7 @@ struct JobReader<'a> {
 }
 
 /// Checks what no worker could run the job with, stock or built-in: values that are none of their keys', and options of key fields that
-/// Hadoop refuses too.
-///
-/// # Errors
-/// [`UnsupportedJob`] names the key and what was expected.
+/// Hadoop refuses too. Errors: [`UnsupportedJob`] names the key and what was expected.
 pub(crate) fn check_values(configuration: &Configuration) -> Result<(), UnsupportedJob> {
     for key in [keys::JOB, keys::STREAMING].into_iter().flatten() {
         configuration.checked(key)?;
@@ -225,9 +201,6 @@ impl UnsupportedJob {
 
 impl StreamingPlan {
     /// Reads the job's configuration: job.xml over the cluster's values.
-    ///
-    /// # Errors
-    /// [`UnsupportedJob`]: why a built-in tasktracker cannot run it.
     pub(crate) fn read(configuration: &Configuration) -> Result<Self, UnsupportedJob> {
         let job = JobReader { configuration };
         job.check_interfaces()?;

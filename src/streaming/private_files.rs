@@ -12,9 +12,7 @@ pub(crate) const FOLDER_MODE: u32 = 0o700;
 pub(crate) const FILE_MODE: u32 = 0o600;
 
 /// Makes a folder, and those above it that are missing. The folder itself has [`FOLDER_MODE`] afterwards, also when it was there.
-///
-/// # Errors
-/// Those of the system; a link or a file in the folder's place.
+/// Errors: those of the system; a link or a file in the folder's place.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     DirBuilder::new().recursive(true).mode(FOLDER_MODE).create(path)?;
     let flags = (OFlags::DIRECTORY | OFlags::NOFOLLOW).bits();
@@ -22,10 +20,7 @@ pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     set_mode(&folder, FOLDER_MODE)
 }
 
-/// A new, empty file in place of one that is there.
-///
-/// # Errors
-/// Those of the system; a link in the file's place.
+/// A new, empty file in place of one that is there. Errors: those of the system; a link in the file's place.
 pub(crate) fn create_file(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().write(true).create(true).truncate(true))
 }
@@ -35,10 +30,7 @@ pub(crate) fn open_to_read_and_append(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().read(true).append(true).create(true))
 }
 
-/// A file that was not there.
-///
-/// # Errors
-/// As [`create_file`]; also when something is there.
+/// A file that was not there. Errors: as [`create_file`]; also when something is there.
 pub(crate) fn create_new_file(path: &Path) -> io::Result<File> {
     open(path, OpenOptions::new().write(true).create_new(true))
 }

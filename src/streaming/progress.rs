@@ -1,23 +1,19 @@
-//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the
-//! stop request.
-//!
-//! The attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity
-//! for its time limit is stopped like a killed one.
-
-mod report;
-
-pub(crate) use report::ProgressReport;
+//! State shared by the threads of a running attempt and the heartbeat: counters, phase, status, failed fetches, and the stop request. The
+//! attempt's threads write, the heartbeat reads at any time; there are no callbacks. An attempt without activity for its time limit is
+//! stopped like a killed one.
 
 use std::io::{PipeReader, PipeWriter, pipe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::model::AttemptId;
 use crate::supervisor::process_tree::{CommandTree, MemoryUse, ProcessTable, TreeUse};
 use crate::wire::Phase;
 
-use super::counters::{FrameworkCounter, TaskCounters, TooManyCounters};
+use super::counters::{FrameworkCounter, StreamingCounterValues, TaskCounters, TooManyCounters};
 use super::failure::{TaskFailure, TooMuchMemory};
 
 /// Longest interval between two checks for activity, when there is a time limit.
@@ -31,7 +27,6 @@ enum StopReason {
     TooMuchMemory(TooMuchMemory),
 }
 
-/// Memory of an attempt's processes.
 #[derive(Debug, Default)]
 struct Memory {
     trees: Vec<CommandTree>,
@@ -264,8 +259,6 @@ impl Progress {
         self.is_stopped.load(Ordering::Acquire)
     }
 
-    /// # Errors
-    /// The reason, when the attempt is stopped.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), TaskFailure> {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
@@ -283,10 +276,7 @@ impl Progress {
         }
     }
 
-    /// Readable (hung up) once the attempt is stopped.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Killed`]: it has ended.
+    /// Readable (hung up) once the attempt is stopped. Errors: [`TaskFailure::Killed`]: it has ended.
     pub(crate) fn alarm(&self) -> Result<Arc<PipeReader>, TaskFailure> {
         locked(&self.alarm).clone().ok_or(TaskFailure::Killed)
     }
@@ -343,7 +333,6 @@ impl Drop for TrackedCommand<'_> {
     }
 }
 
-/// Ends the watching thread when dropped.
 struct WatchGuard<'a>(&'a Progress);
 
 impl Drop for WatchGuard<'_> {
@@ -355,10 +344,48 @@ impl Drop for WatchGuard<'_> {
     }
 }
 
+/// All that the worker reports of an attempt.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ProgressReport {
+    phase: Phase,
+    status: String,
+    done_thousandths: u64,
+    counters: StreamingCounterValues,
+    /// Since the report before.
+    failed_fetches: Vec<AttemptId>,
+}
+
+impl Progress {
+    /// What there is to report now. Failed fetches are in one report only.
+    #[must_use]
+    pub(crate) fn report(&self) -> ProgressReport {
+        let (phase, status) = self.status();
+        ProgressReport {
+            phase,
+            status,
+            done_thousandths: self.done_thousandths(),
+            counters: self.counters.values(),
+            failed_fetches: self.take_failed_fetches(),
+        }
+    }
+
+    /// Takes over what the attempt's own process reports.
+    pub(crate) fn apply_report(&self, report: ProgressReport) {
+        let mut reported = locked(&self.reported);
+        (reported.phase, reported.status) = (report.phase, report.status);
+        drop(reported);
+        self.done_thousandths.store(report.done_thousandths.min(1000), Ordering::Relaxed);
+        self.counters.set_values(report.counters);
+        report.failed_fetches.into_iter().for_each(|map| self.report_failed_fetch(map));
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::supervisor::process_tree::Process;
+
+    use super::super::counters::FrameworkCounter;
+    use super::*;
 
     const ATTEMPT: &str = "attempt_202611211027_0016_m_000000_0";
 
@@ -445,5 +472,23 @@ mod tests {
         assert_eq!(progress.status().1, "half");
         progress.enter_phase(Phase::Reduce, "reduce > reduce");
         assert_eq!(progress.status(), (Phase::Reduce, "reduce > reduce".to_owned()));
+    }
+
+    #[test]
+    fn a_report_makes_another_process_show_the_same() {
+        let attempt = "attempt_202611211027_0016_m_000000_0".parse().unwrap();
+        let [own, of_worker] = [(), ()].map(|()| Progress::new(attempt, Phase::Starting, None).unwrap());
+        own.enter_phase(Phase::Shuffle, "reduce > copy");
+        own.set_command_status("half".to_owned());
+        own.set_done_thousandths(500);
+        own.counters().add(FrameworkCounter::MapInputRecords, 7);
+        own.counters().add_of_command("g", "n", 3).unwrap();
+        own.report_failed_fetch(attempt);
+        let sent = serde_json::to_string(&own.report()).unwrap();
+        of_worker.apply_report(serde_json::from_str(&sent).unwrap());
+        assert_eq!(of_worker.status(), (Phase::Shuffle, "half".to_owned()));
+        assert_eq!(of_worker.done_thousandths(), 500);
+        assert_eq!(of_worker.counters().snapshot(), own.counters().snapshot());
+        assert_eq!((of_worker.take_failed_fetches(), own.report().failed_fetches), (vec![attempt], vec![]));
     }
 }

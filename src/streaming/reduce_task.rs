@@ -7,6 +7,7 @@ use crate::wire::Phase;
 use super::aggregate::{AggregateGroup, Aggregation};
 use super::attempt::{AttemptContext, RECORDS_BETWEEN_REPORTS};
 use super::command_stream::{CommandInput, CommandStream, read_records, unreadable, write_record};
+use super::committer::TextOutput;
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::merge::{Merge, MergeRules, Run, merge_down};
@@ -18,7 +19,6 @@ use super::shuffle::copied_outputs::{CopiedOutputs, CopyRules};
 use super::shuffle::copy_phase::{MapCompletionFeed, copy_map_outputs};
 use super::shuffle::fetch::FetchMapOutput;
 use super::shuffle::fetch_schedule::ScheduleRules;
-use super::text_output::TextOutput;
 
 /// Fetching, merging and reducing are a third of the progress each, as stock reduces report it.
 const THIRD: u64 = 333;
@@ -38,9 +38,6 @@ struct ReduceInput<'a> {
 
 /// Runs a reduce of a job with `maps` maps. `feed` delivers their completion events, `fetcher` their outputs. Its output must be
 /// committed; a failed one leaves nothing.
-///
-/// # Errors
-/// [`TaskFailure`], for the attempt's diagnostics.
 pub(crate) fn run(
     attempt: &AttemptContext<'_>,
     maps: u32,

@@ -19,9 +19,7 @@ const LONGEST_HEAD: usize = 15;
 /// Records one after the other, sorted or not; a record is valid until the next call of `advance`.
 pub(crate) trait Records {
     /// Advances to the next record; `false` after the last.
-    ///
-    /// # Errors
-    /// Those of reading; bytes that are no records are [`ErrorKind::InvalidData`].
+    /// Errors: those of reading; bytes that are no records are [`ErrorKind::InvalidData`].
     fn advance(&mut self) -> io::Result<bool>;
 
     fn key(&self) -> &[u8];

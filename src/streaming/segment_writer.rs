@@ -1,8 +1,6 @@
-//! Writing a segment: the records of one partition in the form that maps and reduces exchange (1.2.1 `IFile`).
-//!
-//! A record is `vint key length, vint value length, key, value`, lengths with the prefix that key and value have as
-//! `Text`; then two `vint -1`; then the CRC-32 of all bytes so far. A codec compresses all but the CRC, which covers
-//! the compressed bytes.
+//! Writing a segment: the records of one partition in the form that maps and reduces exchange (1.2.1 `IFile`). A record is `vint key
+//! length, vint value length, key, value`, lengths with the prefix that key and value have as `Text`; then two `vint -1`; then the CRC-32
+//! of all bytes so far. A codec compresses all but the CRC, which covers the compressed bytes.
 
 use std::io::{self, BufWriter, Write};
 

@@ -1,7 +1,6 @@
-//! Map output in memory until it is sorted: one arena of bytes, and for each partition a list of places in it.
-//!
-//! Records are in the arena in the form that segments have, so that writing is copying. A place holds the first eight
-//! bytes of its key, which decide most comparisons without reading the arena.
+//! Map output in memory until it is sorted: one arena of bytes, and for each partition a list of places in it. Records are in the arena in
+//! the form that segments have, so that writing is copying. A place holds the first eight bytes of its key, which decide most comparisons
+//! without reading the arena.
 
 use std::cmp::Ordering;
 use std::io;
@@ -35,7 +34,6 @@ pub(crate) struct SortBuffer {
 pub(crate) struct Sorted<'a> {
     arena: &'a [u8],
     places: &'a [KeyPlace],
-    /// Behind the current record.
     next: usize,
 }
 

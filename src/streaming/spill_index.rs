@@ -20,10 +20,8 @@ pub(crate) struct IndexEntry {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub(crate) enum IndexError {
-    /// Its length is none that an index has.
     #[error("an index of {bytes} bytes; expected 24 for each reduce and 8")]
     Length { bytes: usize },
-    /// Its checksum or a number is wrong.
     #[error("the checksum of the index does not fit its bytes")]
     Damaged,
 }

@@ -22,7 +22,6 @@ pub(crate) enum InputFormat {
     },
 }
 
-/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputSplit<'a> {
     pub(crate) file: &'a FileUri,
@@ -45,7 +44,6 @@ pub(crate) struct SplitReader {
     longest_line: u64,
 }
 
-/// How far a split is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReadRules {
     /// Lines of that many bytes and more are passed over.

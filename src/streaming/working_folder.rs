@@ -40,14 +40,10 @@ pub(crate) struct CacheEntry {
     pub(crate) link: Option<String>,
     /// When it was changed last, ms since 1970: it must not have changed since. Java before 10 knows times of local files in whole seconds.
     pub(crate) changed_ms: i64,
-    /// Whether it is unpacked.
     pub(crate) is_archive: bool,
 }
 
-/// The cache files and archives of a job.
-///
-/// # Errors
-/// [`TaskFailure::Unusable`] for a value that cannot be read.
+/// The cache files and archives of a job. Errors: [`TaskFailure::Unusable`] for a value that cannot be read.
 pub(crate) fn cache_entries(configuration: &Configuration) -> Result<Vec<CacheEntry>, TaskFailure> {
     let mut entries = Vec::new();
     for (files, times, is_archive) in [
@@ -136,9 +132,7 @@ fn copy_folder(
 pub(crate) type CopyFile<'a> = dyn Fn(&FileUri, &Path) -> Result<i64, TaskFailure> + 'a;
 
 /// Copies a cache entry into its own `folder`; returns the file, or the folder of the unpacked archive.
-///
-/// # Errors
-/// [`TaskFailure`]; also when it has changed since the job was submitted.
+/// Errors: also when it has changed since the job was submitted.
 pub(crate) fn localize(
     entry: &CacheEntry,
     folder: &Path,

@@ -1,13 +1,15 @@
-//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere.
+//! A command to start, and where its three streams lead: pipes to its caller, files, or nowhere; and how it ended.
 
-use std::io::{self, ErrorKind, PipeReader, PipeWriter};
+use std::io;
+use std::io::{ErrorKind, PipeReader, PipeWriter};
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::process::{Child, Command, ExitStatus};
 use std::time::Duration;
 
 use rustix::fs::{Mode, OFlags};
+use rustix::process::WaitStatus;
 use serde::{Deserialize, Serialize};
 
 /// Attempts to start a file that is still open for writing: a process that another thread starts at that moment inherits it.
@@ -27,12 +29,10 @@ pub struct CommandGroup {
     pub(crate) own_procs: PathBuf,
 }
 
-/// What to start.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct CommandSpec {
     pub(crate) program: PathBuf,
     pub(crate) arguments: Vec<String>,
-    /// The working directory.
     pub(crate) folder: PathBuf,
     /// The whole environment: nothing is inherited.
     pub(crate) environment: Vec<(String, String)>,
@@ -60,7 +60,6 @@ pub(crate) fn open_null() -> io::Result<OwnedFd> {
     Ok(rustix::fs::open("/dev/null", flags, Mode::empty())?)
 }
 
-/// Opens three pipes for a command.
 pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
     let (stdin, caller_stdin) = io::pipe()?;
     let (caller_stdout, stdout) = io::pipe()?;
@@ -71,9 +70,6 @@ pub(crate) fn open_pipes() -> io::Result<(CommandEnds, CallerEnds)> {
 
 impl CommandGroup {
     /// Starts something in the group: this process, whose other threads start nothing, is in it meanwhile.
-    ///
-    /// # Errors
-    /// Those of the system, and of the start.
     pub(crate) fn with<T>(&self, start: impl FnOnce() -> io::Result<T>) -> io::Result<T> {
         enter(&self.procs)?;
         let started = start();
@@ -117,6 +113,85 @@ impl CommandSpec {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CommandEnd {
+    /// With this exit code, 0 to 255.
+    Exited(u8),
+    Signalled(u8),
+}
+
+/// First byte of a message about an exit.
+const EXITED: u8 = b'e';
+/// First byte of a message about a signal.
+const SIGNALLED: u8 = b's';
+
+impl CommandEnd {
+    /// Length of [`Self::message`], bytes.
+    pub(crate) const MESSAGE_BYTES: usize = 2;
+
+    /// As shells write it: the code, or 128 + n for signal n.
+    pub(crate) fn shell_status(self) -> i32 {
+        match self {
+            Self::Exited(code) => i32::from(code),
+            Self::Signalled(signal) => 128 + i32::from(signal),
+        }
+    }
+
+    /// The message by which a supervisor reports it.
+    pub(super) fn message(self) -> [u8; Self::MESSAGE_BYTES] {
+        match self {
+            Self::Exited(code) => [EXITED, code],
+            Self::Signalled(signal) => [SIGNALLED, signal],
+        }
+    }
+
+    pub(super) fn of_message(message: &[u8]) -> Option<Self> {
+        match *message {
+            [EXITED, code] => Some(Self::Exited(code)),
+            [SIGNALLED, signal] => Some(Self::Signalled(signal)),
+            _ => None,
+        }
+    }
+
+    fn of(code: Option<i32>, signal: Option<i32>) -> Self {
+        match code {
+            // Of an exit code the system keeps eight bits.
+            Some(code) => Self::Exited(code as u8),
+            None => Self::Signalled(signal.unwrap_or(0) as u8),
+        }
+    }
+}
+
+/// The name of a signal that ends commands in practice.
+pub(crate) fn signal_name(number: i32) -> Option<&'static str> {
+    Some(match number {
+        2 => "INT",
+        4 => "ILL",
+        6 => "ABRT",
+        7 => "BUS",
+        8 => "FPE",
+        9 => "KILL",
+        11 => "SEGV",
+        13 => "PIPE",
+        15 => "TERM",
+        24 => "XCPU",
+        25 => "XFSZ",
+        _ => return None,
+    })
+}
+
+impl From<WaitStatus> for CommandEnd {
+    fn from(status: WaitStatus) -> Self {
+        Self::of(status.exit_status(), status.terminating_signal())
+    }
+}
+
+impl From<ExitStatus> for CommandEnd {
+    fn from(status: ExitStatus) -> Self {
+        Self::of(status.code(), status.signal())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -147,5 +222,17 @@ mod tests {
         };
         assert_eq!(spec(&[("A", "/a")]).marking_folder(), Path::new("/work"));
         assert_eq!(spec(&[("HADOOP_WORK_DIR", "/own"), ("A", "/a")]).marking_folder(), Path::new("/own"));
+    }
+
+    #[test]
+    fn a_message_tells_a_signal_from_the_code_that_shells_write_for_it() {
+        let [code, signal] = [CommandEnd::Exited(137), CommandEnd::Signalled(9)];
+        assert_eq!(code.shell_status(), signal.shell_status());
+        for end in [code, signal, CommandEnd::Exited(0)] {
+            assert_eq!(CommandEnd::of_message(&end.message()), Some(end));
+        }
+        assert_eq!(CommandEnd::of_message(b"t1"), None);
+        assert_eq!(CommandEnd::from(ExitStatus::from_raw(15)), CommandEnd::Signalled(15));
+        assert_eq!(CommandEnd::from(ExitStatus::from_raw(3 << 8)), CommandEnd::Exited(3));
     }
 }

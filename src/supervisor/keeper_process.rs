@@ -19,10 +19,8 @@ use rustix::process::{
 
 use crate::channel::Channel;
 
-use super::command::{CommandEnds, CommandSpec};
-use super::command_end::CommandEnd;
-use super::inherited::close_inherited;
-use super::process::StartResult;
+use super::command::{CommandEnd, CommandEnds, CommandSpec};
+use super::process::{StartResult, close_inherited};
 use super::process_tree;
 
 /// The argument that makes the program a keeper.
@@ -46,7 +44,6 @@ struct Kept {
     is_reaped: bool,
 }
 
-/// What both threads know.
 struct Keeper {
     channel: Channel,
     kept: Mutex<Option<Kept>>,

@@ -13,8 +13,7 @@ use tokio::time::Instant;
 use crate::channel::Channel;
 use crate::process_stat::ProcessStat;
 
-use super::command::{CommandEnds, CommandSpec};
-use super::command_end::CommandEnd;
+use super::command::{CommandEnd, CommandEnds, CommandSpec};
 use super::keeper_process::{ALL_GONE, KEEP_COMMANDS, KILL, START, TERMINATE};
 use super::process::StartResult;
 use super::process_tree;
@@ -45,7 +44,6 @@ struct KeeperProcess {
     cpu_ms: u64,
 }
 
-/// A command under a keeper.
 #[derive(Debug)]
 pub(super) struct KeptCommand {
     keepers: Arc<Keepers>,
@@ -68,9 +66,6 @@ impl Keepers {
     }
 
     /// Starts a command under a keeper that waits, or under another one.
-    ///
-    /// # Errors
-    /// Those of either start.
     pub(super) fn start(self: &Arc<Self>, spec: &CommandSpec, ends: &CommandEnds) -> io::Result<KeptCommand> {
         let mut process = match self.take() {
             Some(process) => process,

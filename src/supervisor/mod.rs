@@ -1,13 +1,10 @@
 //! Commands under a supervisor process: whatever a command starts ends with it.
 //!
 //! `command` describes and starts a command, `process` is the supervisor process and the handle on it, `keeper_process` one that
-//! keeps one command after another, `keepers` those that wait for the next, `inherited` closes what such a process has inherited;
-//! `running_command` starts, ends and reaps a command, `command_end` is how it ended, `process_tree` reads `/proc`, `shortage` says what the machine lacks. Nothing here
-//! knows of tasks: streaming attempts are one user.
+//! keeps one command after another, `keepers` those that wait for the next; `running_command` starts, ends
+//! and reaps a command, `process_tree` reads `/proc`, `shortage` says what the machine lacks. Nothing here knows of tasks.
 
 pub(crate) mod command;
-pub(crate) mod command_end;
-mod inherited;
 pub(crate) mod keeper_process;
 pub(crate) mod keepers;
 pub(crate) mod process;

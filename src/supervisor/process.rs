@@ -1,15 +1,13 @@
 //! The supervisor process: one between the caller and each command, which kills whatever the command leaves behind.
 //!
-//! All descendants of the command stay below the supervisor, also those that leave its process group or lose their
-//! parents: it is their subreaper. When the caller closes the channel, or is gone, however it ended, the supervisor
-//! kills until none is left.
+//! All descendants of the command stay below the supervisor, also those that leave its process group or lose their parents: it is their
+//! subreaper. When the caller closes the channel, or is gone, however it ended, the supervisor kills until none is left.
 //!
-//! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it
-//! receives a `CommandSpec` and what the command has for its three streams, replies with the result of the start, and
-//! reports the end of the command. It accepts `TERMINATE`; the end of the channel means kill. Its own
-//! environment is empty, so that the job's cannot mislead it.
+//! The supervisor is this very program, started with [`SUPERVISE_COMMAND`]. Its standard input is a [`Channel`]: it receives a
+//! `CommandSpec` and what the command has for its three streams, replies with the result of the start, and reports the end of the command.
+//! It accepts `TERMINATE`; the end of the channel means kill. Its own environment is empty, so that the job's cannot mislead it.
 
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -17,6 +15,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use std::{fs, io};
 
 use rustix::event::{Timespec, poll};
 use rustix::process::{
@@ -26,9 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::channel::Channel;
 
-use super::command::{CommandEnds, CommandSpec};
-use super::command_end::CommandEnd;
-use super::inherited::close_inherited;
+use super::command::{CommandEnd, CommandEnds, CommandSpec};
 use super::process_tree;
 use super::shortage::SupervisorGone;
 
@@ -55,11 +52,7 @@ pub(crate) struct SupervisedCommand {
 }
 
 impl SupervisedCommand {
-    /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of
-    /// the command.
-    ///
-    /// # Errors
-    /// Those of either start.
+    /// Starts a supervisor, which starts the command. The returned child is the supervisor; it exits with the status of the command.
     pub(crate) fn start(program: &Path, spec: &CommandSpec, ends: CommandEnds) -> io::Result<(Self, Child)> {
         let (channel, its_end) = Channel::pair()?;
         let mut command = Command::new(program);
@@ -207,4 +200,20 @@ impl Supervisor {
 
 fn pause(time: Duration) {
     let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
+}
+
+/// The first one that is none of the three streams.
+const FIRST: i32 = 3;
+
+/// Closes all that this process has inherited, but for its three streams, so that a command has these alone. Before it has opened anything,
+/// on its only thread.
+pub(super) fn close_inherited() -> io::Result<()> {
+    let open = fs::read_dir("/proc/self/fd")?;
+    let numbers: Vec<i32> =
+        open.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|fd| *fd >= FIRST).collect();
+    for number in numbers {
+        // That of the list is closed already.
+        let _ = nix::unistd::close(number);
+    }
+    Ok(())
 }

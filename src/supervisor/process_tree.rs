@@ -29,7 +29,6 @@ pub(crate) struct Process {
     pub(crate) cpu_ms: u64,
 }
 
-/// Memory of several processes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MemoryUse {
     /// Address space, bytes.
@@ -47,16 +46,13 @@ pub(crate) struct TreeUse {
     pub(crate) cpu_ms: u64,
 }
 
-/// The processes of a running command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CommandTree {
-    /// All of them descend from it.
     pub(crate) root: i32,
     /// Whether it is one of them.
     pub(crate) with_root: bool,
 }
 
-/// A snapshot of all visible processes.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessTable {
     children: BTreeMap<i32, Vec<Process>>,
@@ -89,7 +85,6 @@ fn kill_if(pid: i32, is_meant: impl Fn() -> bool) {
     }
 }
 
-/// Kills all children of a process.
 pub(crate) fn kill_children(parent: Pid) {
     let parent = parent.as_raw_nonzero().get();
     let is_child = |pid: i32| read(pid).is_some_and(|process| process.parent == parent);
@@ -97,10 +92,8 @@ pub(crate) fn kill_children(parent: Pid) {
 }
 
 /// Kills the processes of this user, for root those of all users, whose environment names a working directory within `folder`; returns
-/// their number.
-///
-/// One look can miss a process: while it is in `exec` its environment reads as empty, and it may have forked since. So it looks again, until
-/// a look finds nothing new.
+/// their number. One look can miss a process: while it is in `exec` its environment reads as empty, and it may have forked since. So it
+/// looks again, until a look finds nothing new.
 #[expect(clippy::disallowed_methods, reason = "the end of an exec is no event that one could wait for")]
 pub(crate) fn kill_processes_in(folder: &Path) -> usize {
     let own = rustix::process::getpid().as_raw_nonzero().get();
@@ -135,7 +128,6 @@ fn works_in(pid: i32, folder: &Path) -> bool {
 }
 
 impl ProcessTable {
-    /// Takes a snapshot.
     pub(crate) fn read() -> Self {
         all_pids().filter_map(read).collect()
     }

@@ -12,8 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_proce
 
 use crate::process_stat::ProcessStat;
 
-use super::command::{CommandEnds, CommandSpec};
-use super::command_end::CommandEnd;
+use super::command::{CommandEnd, CommandEnds, CommandSpec};
 use super::keepers::{Keepers, KeptCommand};
 use super::process::SupervisedCommand;
 use super::process_tree;
@@ -60,9 +59,6 @@ impl<'a> From<Option<&'a Path>> for Supervision<'a> {
 
 impl RunningCommand {
     /// Starts a command, under a supervisor if there is one; calls `pause` before each further attempt to start it.
-    ///
-    /// # Errors
-    /// Those of the system.
     pub(crate) fn start<'a>(
         spec: &CommandSpec,
         ends: CommandEnds,
@@ -136,7 +132,6 @@ impl RunningCommand {
         self.kill_rest();
     }
 
-    /// Kills what is left.
     pub(crate) fn kill_rest(&self) {
         match &self.scope {
             // The command is not reaped yet, so that no other process can have its number.
@@ -175,9 +170,6 @@ impl RunningCommand {
     }
 
     /// How the command ended. Waits for its end, and for that of all its descendants if it has a supervisor.
-    ///
-    /// # Errors
-    /// Those of waiting for it.
     pub(crate) fn reap(&mut self) -> io::Result<CommandEnd> {
         match &mut self.scope {
             ProcessScope::Group(child, _) => Ok(child.wait()?.into()),

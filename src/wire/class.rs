@@ -1,4 +1,5 @@
-//! Names of Java classes, as sent before values and in connection headers.
+//! Names of Java classes, as sent before values and in connection headers; enums that are sent by the names of their constants (1.2.1
+//! `WritableUtils.writeEnum`).
 
 /// The declared class of every null.
 pub(crate) const WRITABLE: &str = "org.apache.hadoop.io.Writable";
@@ -64,8 +65,32 @@ const PARAMETERS: [&str; 17] = [
     "org.apache.hadoop.security.token.Token",
 ];
 
-/// Whether Hadoop could load a class: a wrong one among these fails the call, any other closes the connection, as with
-/// a 1.2.1 server.
+/// Whether Hadoop could load a class: a wrong one among these fails the call, any other closes the connection, as with a 1.2.1 server.
 pub(crate) fn is_known(name: &[u8]) -> bool {
     PARAMETERS.iter().chain(&OTHERS).any(|known| known.as_bytes() == name)
 }
+
+/// Encodes an enum that has names as `Text`.
+macro_rules! encoded_by_name {
+    ($type:ident, $what:literal) => {
+        impl $crate::wire::Decode for $type {
+            // A length and at least one letter.
+            const MIN_BYTES: usize = 2;
+
+            fn decode(reader: &mut $crate::wire::Reader<'_>) -> Result<Self, $crate::wire::WireError> {
+                let start = reader.clone();
+                let name = reader.vint_bytes($what)?;
+                std::str::from_utf8(name).ok().and_then(Self::from_name).ok_or_else(|| {
+                    start.error($crate::wire::WireErrorKind::UnknownName($crate::wire::error::excerpt(name)), $what)
+                })
+            }
+        }
+
+        impl $crate::wire::Encode for $type {
+            fn encode(&self, writer: &mut $crate::wire::Writer<'_>) {
+                writer.text(self.name());
+            }
+        }
+    };
+}
+pub(crate) use encoded_by_name;

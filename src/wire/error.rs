@@ -6,7 +6,6 @@ use super::limits;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset}: {kind}")]
 pub struct WireError {
-    /// The kind of error.
     pub(crate) kind: WireErrorKind,
     /// Start of the field, bytes from the start of the frame or file.
     pub(crate) offset: usize,
@@ -22,7 +21,6 @@ impl WireError {
     }
 }
 
-/// The kinds of decoding errors.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum WireErrorKind {
     /// The bytes end too early, or cannot hold what a length or count promises.

@@ -31,9 +31,8 @@ const PING: i32 = -1;
 /// Bytes of the length before a frame.
 pub const LENGTH_BYTES: usize = 4;
 
-/// The first frame in `buffer` and its size there, or `None` while it is incomplete.
-///
-/// A length beyond `limit_bytes` is refused as soon as it is read, before memory is reserved for it.
+/// The first frame in `buffer` and its size there, or `None` while it is incomplete. A length beyond `limit_bytes` is refused as soon as it
+/// is read, before memory is reserved for it.
 pub fn split_frame(buffer: &[u8], limit_bytes: usize) -> Result<Option<(Frame<'_>, usize)>, FrameError> {
     let Some((length, rest)) = buffer.split_first_chunk::<LENGTH_BYTES>() else { return Ok(None) };
     let length = i32::from_be_bytes(*length);

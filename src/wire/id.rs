@@ -1,7 +1,5 @@
-//! Ids on the wire: outermost number first.
-//!
-//! An id that this JobTracker cannot have assigned (a negative number, an identifier that is not digits) is well formed
-//! to Hadoop, so it must not fail a heartbeat: `decode_known` reads it whole and returns `None`.
+//! Ids on the wire: outermost number first. An id that this JobTracker cannot have assigned (a negative number, an identifier that is not
+//! digits) is well formed to Hadoop, so it must not fail a heartbeat: `decode_known` reads it whole and returns `None`.
 
 use crate::model::{AttemptId, Identifier, JobId, Kind, TaskId};
 use crate::wire::error::WireErrorKind;

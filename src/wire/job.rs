@@ -126,7 +126,6 @@ pub struct JobQueueInfo {
 /// The caller's permitted operations in a queue (1.2.1 `QueueAclsInfo`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueAclsInfo {
-    /// The queue.
     pub(crate) queue: Text,
     /// `acl-submit-job`, `acl-administer-jobs`.
     pub(crate) operations: Vec<String>,

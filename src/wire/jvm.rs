@@ -9,16 +9,13 @@ use super::{Decode, Encode, Reader, Task, TaskCompletionEvent, Text, WireError, 
 pub(crate) struct JvmId {
     /// Random, may be negative.
     pub(crate) number: i32,
-    /// The job it runs tasks of.
     pub(crate) job: JobId,
-    /// The kind of tasks it runs.
     pub(crate) kind: Kind,
 }
 
 /// The calling process (1.2.1 `JvmContext`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JvmContext {
-    /// Its id at the tracker.
     pub(crate) jvm: JvmId,
     /// Its process id at the operating system.
     pub(crate) process_id: Text,
@@ -27,7 +24,6 @@ pub struct JvmContext {
 /// The next order to a process (1.2.1 `JvmTask`).
 #[derive(Clone, Debug, PartialEq)]
 pub struct JvmTask {
-    /// Whether the process must exit.
     pub(crate) should_die: bool,
     /// The task to run; without one, the process asks again.
     pub(crate) task: Option<Box<Task>>,

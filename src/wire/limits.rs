@@ -1,7 +1,6 @@
-//! Limits on what comes over the wire, for decoders and the engine; `docs/configuration.md` lists them.
-//!
-//! A text that Hadoop accepts at any length and that only people read is truncated; all else is refused. Truncation
-//! happens while decoding, so that dropped bytes are never copied.
+//! Limits on what comes over the wire, for decoders and the engine; `docs/configuration.md` lists them. A text that Hadoop accepts at any
+//! length and that only people read is truncated; all else is refused. Truncation happens while decoding, so that dropped bytes are never
+//! copied.
 
 /// Longest name of a TaskTracker, bytes.
 pub(crate) const TRACKER_NAME_BYTES: usize = 255;

@@ -1,13 +1,10 @@
-//! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O.
-//!
-//! All integers are big endian. Decoding allocates no more than the given bytes justify ([`MEMORY_PER_BYTE`]): a length
-//! is checked against the rest of the frame before memory is reserved for it.
+//! Hadoop 1.2.1 wire and file formats: bytes to values and back, no I/O. All integers are big endian. Decoding allocates no more than the
+//! given bytes justify ([`MEMORY_PER_BYTE`]): a length is checked against the rest of the frame before memory is reserved for it.
 
 #![warn(missing_docs)]
 
 pub(crate) mod class;
 mod counters;
-mod delegation;
 pub(crate) mod error;
 pub mod file;
 pub mod frame;
@@ -17,13 +14,11 @@ mod id;
 mod job;
 mod jvm;
 pub(crate) mod limits;
-pub(crate) mod names;
 mod object;
 pub mod opening;
 pub mod protocol;
 mod reader;
 mod report;
-mod reported_counters;
 mod string;
 mod task;
 mod task_status;
@@ -31,8 +26,7 @@ mod token;
 mod tracker;
 mod writer;
 
-pub use counters::{Counter, CounterGroup, Counters};
-pub(crate) use delegation::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
+pub use counters::{Counter, CounterGroup, Counters, ReportedCounters};
 pub(crate) use error::{WireError, WireErrorKind};
 pub use heartbeat::{Action, HeartbeatRequest, HeartbeatResponse};
 pub(crate) use job::{
@@ -42,13 +36,13 @@ pub use job::{ClusterStatus, JobStatus};
 pub(crate) use jvm::{JvmContext, JvmTask, MapEventsUpdate};
 pub use reader::{Decode, MEMORY_BASE_BYTES, MEMORY_PER_BYTE, Reader};
 pub use report::{CompletionStatus, TaskCompletionEvent, TaskReport, TipStatus};
-pub use reported_counters::ReportedCounters;
 pub(crate) use string::JavaUtf;
 pub use string::{Text, WString};
 pub(crate) use task::{CleanupOutcome, SplitIndex, TaskBody};
 pub use task::{SkipRanges, Task};
 pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
+pub(crate) use token::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
 pub use tracker::{BEAT_DIGEST, ResourceStatus};
 pub(crate) use tracker::{
     HealthStatus, LACKS, REPLACES, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus, given_worker_name,

@@ -1,7 +1,6 @@
-//! Values with their class names before them (1.2.1 `ObjectWritable`).
-//!
-//! A value is encoded as the name of its declared class, then, unless that is a primitive, a string, an enum or an
-//! array, the name of its instance class, then its fields. A null of any class is three names and nothing else.
+//! Values with their class names before them (1.2.1 `ObjectWritable`). A value is encoded as the name of its declared class, then, unless
+//! that is a primitive, a string, an enum or an array, the name of its instance class, then its fields. A null of any class is three names
+//! and nothing else.
 
 use crate::model::{AttemptId, JobId, Kind};
 
@@ -20,7 +19,6 @@ pub(crate) trait Object: Sized {
     /// Reads what follows the declared class; `None` for a foreign id.
     fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError>;
 
-    /// Writes what follows the declared class.
     fn encode_object(&self, writer: &mut Writer<'_>);
 }
 

@@ -1,13 +1,11 @@
-//! The opening of a connection: preamble, authentication method, header (IPC version 4).
-//!
-//! The server sends nothing in response to a valid opening, except that it switches a client that wants to authenticate
-//! to the simple method. All errors close the connection, as with 1.2.1 `Server`.
+//! The opening of a connection: preamble, authentication method, header (IPC version 4). The server sends nothing in response to a valid
+//! opening, except that it switches a client that wants to authenticate to the simple method. All errors close the connection, as with
+//! 1.2.1 `Server`.
 
 use super::frame::{Frame, FrameError, split_frame};
 use super::limits::PROTOCOL_NAME_BYTES;
 use super::{Decode, Encode, JavaUtf, Reader, Text, WireError, Writer};
 
-/// The authentication method of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AuthMethod {
     /// None: the client states its user.

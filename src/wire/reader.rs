@@ -2,10 +2,9 @@
 
 use super::error::{WireError, WireErrorKind};
 
-/// Most memory that decoding takes for each byte decoded, in all allocations together, bytes.
-///
-/// Lists cost most: an empty string of one byte on the wire is 24 bytes of `String`, and a counter or counter group
-/// with empty names (3 bytes) is 56 or 72. Malformed UTF-8 grows threefold, and up to twice that in a growing buffer.
+/// Most memory that decoding takes for each byte decoded, in all allocations together, bytes. Lists cost most: an empty string of one byte
+/// on the wire is 24 bytes of `String`, and a counter or counter group with empty names (3 bytes) is 56 or 72. Malformed UTF-8 grows
+/// threefold, and up to twice that in a growing buffer.
 pub const MEMORY_PER_BYTE: usize = 32;
 
 /// Memory of decoding independent of the length, bytes: the text of an error.

@@ -2,8 +2,8 @@
 
 use crate::model::{AttemptId, TaskId, names};
 
+use super::class::encoded_by_name;
 use super::error::{WireErrorKind, excerpt};
-use super::names::encoded_by_name;
 use super::{Counters, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 /// The state of a task (1.2.1 `TIPStatus`).

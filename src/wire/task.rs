@@ -2,8 +2,8 @@
 
 use crate::model::{AttemptId, Kind, names};
 
+use super::class::encoded_by_name;
 use super::error::WireErrorKind;
-use super::names::encoded_by_name;
 use super::{Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
 
 /// The outcome that a job-cleanup task passes to the committer (commit or abort).
@@ -20,7 +20,6 @@ pub enum CleanupOutcome {
 /// Ranges of records to skip (1.2.1 `SortedRanges`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SkipRanges {
-    /// Sum of the ranges' lengths.
     pub(crate) records: i64,
     /// The ranges, ascending.
     pub(crate) ranges: Vec<RecordRange>,
@@ -120,7 +119,6 @@ impl Encode for SplitIndex {
 }
 
 impl TaskBody {
-    /// Its kind of slot.
     pub(crate) const fn kind(&self) -> Kind {
         match self {
             Self::Map { .. } => Kind::Map,

@@ -2,8 +2,8 @@
 
 use crate::model::{AttemptId, AttemptState, Kind, names};
 
+use super::class::encoded_by_name;
 use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
-use super::names::encoded_by_name;
 use super::{Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 
 /// The phase of an attempt (1.2.1 `TaskStatus.Phase`).

@@ -103,8 +103,7 @@ impl HealthStatus {
     }
 }
 
-/// Begins the health report of the first heartbeat of a built-in worker that has cleared up after killed ones; their names
-/// follow.
+/// Begins the health report of the first heartbeat of a built-in worker that has cleared up after killed ones; their names follow.
 pub(crate) const REPLACES: &str = "replaces ";
 
 /// Begins the word in a built-in worker's health report that is followed by the SHA-256 of the secret of its beats, 64

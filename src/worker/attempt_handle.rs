@@ -23,7 +23,6 @@ pub(crate) struct AttemptHandle {
     may_commit: Mutex<bool>,
     changed: Condvar,
     step: Mutex<Option<FileStep>>,
-    /// A step took longer than this.
     timed_out: OnceLock<Duration>,
     /// Between the signals TERM and KILL to its command.
     kill_delay: OnceLock<Duration>,
@@ -49,9 +48,6 @@ impl AttemptHandle {
     }
 
     /// Starts it.
-    ///
-    /// # Errors
-    /// The reason, when it was stopped before.
     pub(crate) fn start(&self, progress: Progress) -> Result<&Progress, TaskFailure> {
         let progress = self.progress.get_or_init(|| progress);
         if let Some(limit) = self.timed_out.get() {
@@ -72,7 +68,6 @@ impl AttemptHandle {
         self.changed.notify_all();
     }
 
-    /// Whether the tracker killed it.
     pub(crate) fn is_killed(&self) -> bool {
         self.is_killed.load(Ordering::SeqCst)
     }
@@ -90,16 +85,11 @@ impl AttemptHandle {
         }
     }
 
-    /// # Errors
-    /// The reason, when it was stopped.
     pub(crate) fn check(&self, attempt: AttemptId) -> Result<(), TaskFailure> {
         if self.is_ending() { Err(self.end_reason(attempt)) } else { Ok(()) }
     }
 
     /// Between two steps of long work: records progress.
-    ///
-    /// # Errors
-    /// The reason, when it was stopped.
     pub(crate) fn check_step(&self, attempt: AttemptId, step: WorkStep) -> Result<(), TaskFailure> {
         if step == WorkStep::Advanced {
             self.record_activity();
@@ -185,10 +175,7 @@ impl AttemptHandle {
         self.is_abandoned.load(Ordering::SeqCst)
     }
 
-    /// Whether the files that it copies for other attempts may still arrive.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`] when it hangs.
+    /// Whether the files that it copies for other attempts may still arrive. Errors: [`TaskFailure::Unusable`] when it hangs.
     pub(crate) fn is_localizing(&self) -> Result<bool, TaskFailure> {
         if self.is_abandoned() {
             let reason = "hang on this machine: an earlier attempt was abandoned while reading them".to_owned();
@@ -206,10 +193,7 @@ impl AttemptHandle {
         *self.may_commit.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for permission to commit.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Killed`] when it is killed instead.
+    /// Waits for permission to commit. Errors: [`TaskFailure::Killed`] when it is killed instead.
     pub(crate) fn wait_for_commit_permission(&self) -> Result<(), TaskFailure> {
         let mut may_commit = self.may_commit.lock().unwrap_or_else(PoisonError::into_inner);
         while !*may_commit {

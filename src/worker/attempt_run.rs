@@ -1,5 +1,4 @@
-//! Runs one attempt on a thread of its own, which does its work or serves the process that does (1.2.1
-//! `TaskTracker.TaskInProgress`).
+//! Runs one attempt on a thread of its own, which does its work or serves the process that does (1.2.1 `TaskTracker.TaskInProgress`).
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +16,7 @@ use super::attempt_table::AttemptEvent;
 use super::attempt_work::{AttemptHost, AttemptWork};
 use super::job_definition::{JobDefinition, JobFiles};
 use super::job_user::UserAttempt;
-use super::localized_job::{JobOwner, LocalizedJob};
+use super::localized_jobs::{JobOwner, LocalizedJob};
 use super::tracked_attempt::AttemptOutcome;
 
 struct AttemptRun<'a> {

@@ -25,7 +25,6 @@ pub(crate) struct AttemptRunner {
     pub(crate) supervisor: Option<PathBuf>,
     pub(crate) memory_monitor: Arc<MemoryMonitor>,
     pub(crate) limits_memory: bool,
-    /// Between two measurements of memory.
     pub(crate) memory_interval: Duration,
     pub(crate) hang_monitor: Arc<HangMonitor>,
     /// Time limit for reading a job's files while its own limit is not known; `None`: no limit.

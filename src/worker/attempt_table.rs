@@ -1,7 +1,6 @@
-//! The attempts of a tracker and their slots, and the commands that follow from each action and event. No socket, file or clock.
-//!
-//! Invariant: an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map
-//! outputs are kept until the job is over.
+//! The attempts of a tracker and their slots, and the commands that follow from each action and event. No socket, file or clock. Invariant:
+//! an ended attempt is reported until a heartbeat that reported it is answered, and then forgotten; map outputs are kept until the job is
+//! over.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -22,7 +21,6 @@ pub(crate) enum AttemptCommand {
         task: Arc<Task>,
         /// Shared with its thread.
         handle: Arc<AttemptHandle>,
-        /// Identifies this launch in its events.
         launch: u64,
     },
     /// Stop serving the output of a map and remove its files.

@@ -11,24 +11,25 @@ use std::time::Duration;
 use axum::Router;
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::config::keys;
+use crate::config::{HostPort, keys};
 use crate::fs::FsError;
 use crate::http::{ServedNames, WebLimits, accept_until, require_served_name};
+use crate::model::AttemptId;
 use crate::streaming::private_files::FOLDER_MODE;
 use crate::wire::STREAMING_ONLY;
 
 use super::attempt_logs::AttemptLogs;
 use super::attempt_runner::AttemptRunner;
+use super::attempt_table::AttemptMessage;
 use super::check::folder_error;
 use super::containers::{ContainerLogs, ContainerRunner, ContainerService, ContainerSurroundings, StartedContainers};
-use super::error::TaskTrackerError;
+use super::error::{HeartbeatError, TaskTrackerError};
 use super::hang_monitor::HangMonitor;
 use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
 use super::job_definition::time_limit;
 use super::local_folders::{LocalFolders, into_io_error, make_trusted};
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
-use super::memory_monitor::MemoryMonitor;
 use super::node_health::NodeHealth;
 use super::read_permits::ReadPermits;
 use super::run_as::RunAs;
@@ -71,7 +72,6 @@ pub(crate) struct Running {
     pub(crate) name: String,
     /// The address that serves map output and logs.
     pub(crate) http: SocketAddr,
-    /// The folders for files of jobs.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) logs: PathBuf,
     /// What it has for containers, in words; none: they are switched off.
@@ -87,119 +87,171 @@ pub(crate) fn run(
     stop: impl Future<Output = ()>,
     started: impl FnOnce(&Running),
 ) -> Result<(), TaskTrackerError> {
-    let address = settings.http_address.to_string();
-    let listen_error = |source| TaskTrackerError::Listen { address: address.clone(), source };
-    let listener = TcpListener::bind((settings.http_address.host.as_str(), settings.http_address.port));
-    let listener = listener.map_err(listen_error)?;
-    let http = listener.local_addr().map_err(listen_error)?;
+    let (listener, http) = listen(&settings)?;
     if let Some(error) = folder_error(&settings) {
         return Err(error);
     }
-    // Another tracker of this machine has another port.
-    let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
-    let name = format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port());
+    let name = tracker_name(&settings, http);
     let is_for_users = matches!(settings.run_as, RunAs::JobUser(_));
     let (disks, user) = (&settings.local_folders, &settings.user);
-    let folders = LocalFolders::acquire(disks, http.port(), &name, user, is_for_users, LOCK_TIMEOUT)?;
-    let folders = Arc::new(folders);
+    let folders = Arc::new(LocalFolders::acquire(disks, http.port(), &name, user, is_for_users, LOCK_TIMEOUT)?);
     let logs = make_log_folder(&settings)?;
 
     let jobs = Arc::new(LocalizedJobs::new(folders.clone(), settings.configuration.clone(), settings.run_as.clone()));
-    let map_completions = Arc::new(MapCompletionPoller::default());
     let (lost, lost_received) = mpsc::unbounded_channel();
     let (events, events_received) = mpsc::unbounded_channel();
     let retain = Duration::from_secs(settings.log_retain_hours.saturating_mul(3600));
     let attempt_logs = AttemptLogs { folder: logs.clone(), limit_bytes: settings.log_limit_bytes, retain };
-    let about = format!("{name}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker);
-    let web_state = WebState {
-        jobs: jobs.clone(),
-        logs: attempt_logs.clone(),
-        container_logs: ContainerLogs::new(attempt_logs.clone()),
-        needs_tickets: settings.needs_log_tickets,
-        lost,
-        port: http.port(),
-        about,
-        output_permits: ReadPermits::new(OUTPUT_READS),
-        log_permits: ReadPermits::new(LOG_READS),
-    };
-    allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
-    let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
-    let web = WorkerWebThread::start(listener, require_served_name(web::router(web_state), names, &[]))?;
     let (registrations, registered) = watch::channel(0);
-    let memory_monitor = Arc::<MemoryMonitor>::default();
-    let health = Arc::new(NodeHealth::new(settings.min_free_bytes));
     let surroundings = ContainerSurroundings {
         settings: &settings,
         tracker: &name,
         http_port: http.port(),
         folders: &folders,
         logs: &attempt_logs,
-        memory_monitor: &memory_monitor,
-        health: &health,
+        memory_monitor: &Arc::default(),
+        health: &Arc::new(NodeHealth::new(settings.min_free_bytes)),
         environment: &environment,
-        supervisor: supervisor.clone(),
-    };
-    let containers = settings.containers.as_ref().map(|of_containers| {
-        StartedContainers::new(of_containers, &surroundings, registered)
-            .map(|started| (of_containers.declared, started))
-    });
-    let containers = containers.transpose()?;
-    let about_containers =
-        containers.as_ref().map(|(declared, started)| format!("{}; {}", declared.capability, started.limits));
-    let (container_runner, beat_digest, mut service) = match containers {
-        Some((_, started)) => (Some(started.runner), Some(started.beat_digest), Some(started.service)),
-        None => (None, None, None),
-    };
-    let hang_monitor = Arc::new(HangMonitor::new(attempt_logs.clone()));
-    let runner = Arc::new(AttemptRunner {
-        jobs,
-        map_completions: map_completions.clone(),
-        logs: attempt_logs,
-        environment,
         supervisor,
-        memory_monitor: memory_monitor.clone(),
-        limits_memory: settings.limits_memory,
-        memory_interval: settings.memory_interval,
-        hang_monitor: hang_monitor.clone(),
-        health,
-        time_limit: time_limit(&settings.configuration),
-        events: events.clone(),
-    });
-    let memory_interval = settings.memory_interval;
+    };
+    let web = start_web(listener, &surroundings, jobs.clone(), lost)?;
+    let mut containers = start_containers(&surroundings, registered)?;
+    let runner = Arc::new(attempt_runner(&surroundings, jobs, events.clone()));
+    let beat_digest = containers.beat_digest.take();
     let identity = TrackerIdentity { name: name.clone(), http_port: http.port(), beat_digest, registrations };
     let all_folders = folders.all().map(Path::to_owned).collect();
-    let running = Running { name, http, folders: all_folders, logs, containers: about_containers };
+    let running = Running { name, http, folders: all_folders, logs, containers: containers.about.take() };
 
-    let mut runtime = tokio::runtime::Builder::new_current_thread();
-    let runtime = runtime.enable_all().thread_keep_alive(BLOCKING_KEPT).build()?;
-    drop(runtime.spawn_blocking(|| ()));
+    let runtime = start_runtime()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
     let mut heartbeats = HeartbeatLoop::new(settings, identity, runner.clone(), events_received, lost_received);
     let ended = runtime.block_on(async {
         started(&running);
-        let ended = tokio::select! {
-            () = stop => Ok(()),
-            ended = heartbeats.run() => ended.map(|never| match never {}),
-            () = map_completions.run(&jobtracker, &user) => Ok(()),
-            () = memory_monitor.run(memory_interval) => Ok(()),
-            () = hang_monitor.run(events) => Ok(()),
-            () = remove_old_logs(&runner.logs, container_runner.as_ref()) => Ok(()),
-            never = run_containers(service.as_mut()) => match never {},
-        };
-        let of_containers = async {
-            if let Some(service) = &mut service {
-                service.shut_down().await;
-            }
-        };
-        tokio::join!(heartbeats.shut_down(ATTEMPTS_TIMEOUT), of_containers);
-        heartbeats.sign_off(SIGN_OFF_TIMEOUT).await;
-        ended
+        work_until(stop, &mut heartbeats, &runner, &mut containers, (&jobtracker, &user), events).await
     });
     web.end();
     // Nothing below waits for a file that hangs.
     runtime.shutdown_background();
     remove_within(folders, REMOVAL_TIMEOUT);
     Ok(ended?)
+}
+
+fn listen(settings: &TaskTrackerSettings) -> Result<(TcpListener, SocketAddr), TaskTrackerError> {
+    let address = &settings.http_address;
+    let listen_error = |source| TaskTrackerError::Listen { address: address.to_string(), source };
+    let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(listen_error)?;
+    let http = listener.local_addr().map_err(listen_error)?;
+    Ok((listener, http))
+}
+
+/// The key at the JobTracker; another tracker of this machine has another port.
+fn tracker_name(settings: &TaskTrackerSettings, http: SocketAddr) -> String {
+    let given = settings.name.as_ref().map(|name| format!(".{name}")).unwrap_or_default();
+    format!("tracker_{}:{STREAMING_ONLY}{given}/{}:{}", settings.host, http.ip(), http.port())
+}
+
+fn start_web(
+    listener: TcpListener,
+    surroundings: &ContainerSurroundings<'_>,
+    jobs: Arc<LocalizedJobs>,
+    lost: mpsc::UnboundedSender<(AttemptId, String)>,
+) -> io::Result<WorkerWebThread> {
+    let ContainerSurroundings { settings, tracker, http_port, logs, .. } = surroundings;
+    let web_state = WebState {
+        jobs,
+        logs: (*logs).clone(),
+        container_logs: ContainerLogs::new((*logs).clone()),
+        needs_tickets: settings.needs_log_tickets,
+        lost,
+        port: *http_port,
+        about: format!("{tracker}\na tasktracker of {} for Hadoop Streaming\n", settings.jobtracker),
+        output_permits: ReadPermits::new(OUTPUT_READS),
+        log_permits: ReadPermits::new(LOG_READS),
+    };
+    allow_descriptors(2 * WEB_LIMITS.connections + OTHER_DESCRIPTORS);
+    let names = ServedNames::new(settings.web_hosts.clone(), keys::WEB_HOSTS.name);
+    WorkerWebThread::start(listener, require_served_name(web::router(web_state), names, &[]))
+}
+
+fn attempt_runner(
+    surroundings: &ContainerSurroundings<'_>,
+    jobs: Arc<LocalizedJobs>,
+    events: mpsc::UnboundedSender<AttemptMessage>,
+) -> AttemptRunner {
+    let settings = surroundings.settings;
+    AttemptRunner {
+        jobs,
+        map_completions: Arc::new(MapCompletionPoller::default()),
+        logs: surroundings.logs.clone(),
+        environment: surroundings.environment.clone(),
+        supervisor: surroundings.supervisor.clone(),
+        memory_monitor: surroundings.memory_monitor.clone(),
+        limits_memory: settings.limits_memory,
+        memory_interval: settings.memory_interval,
+        hang_monitor: Arc::new(HangMonitor::new(surroundings.logs.clone())),
+        health: surroundings.health.clone(),
+        time_limit: time_limit(&settings.configuration),
+        events,
+    }
+}
+
+/// For the rounds of this thread, with a first thread for blocking work.
+fn start_runtime() -> io::Result<tokio::runtime::Runtime> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.enable_all().thread_keep_alive(BLOCKING_KEPT).build()?;
+    drop(runtime.spawn_blocking(|| ()));
+    Ok(runtime)
+}
+
+/// What runs containers; nothing where they are switched off.
+#[derive(Default)]
+struct RunningContainers {
+    about: Option<String>,
+    beat_digest: Option<String>,
+    runner: Option<Arc<ContainerRunner>>,
+    service: Option<ContainerService>,
+}
+
+fn start_containers(
+    surroundings: &ContainerSurroundings<'_>,
+    registered: watch::Receiver<u64>,
+) -> Result<RunningContainers, TaskTrackerError> {
+    let Some(of_containers) = &surroundings.settings.containers else { return Ok(RunningContainers::default()) };
+    let started = StartedContainers::new(of_containers, surroundings, registered)?;
+    Ok(RunningContainers {
+        about: Some(format!("{}; {}", of_containers.declared.capability, started.limits)),
+        beat_digest: Some(started.beat_digest),
+        runner: Some(started.runner),
+        service: Some(started.service),
+    })
+}
+
+/// Works until `stop` is done or the heartbeats end; then ends what runs, and signs off.
+async fn work_until(
+    stop: impl Future<Output = ()>,
+    heartbeats: &mut HeartbeatLoop,
+    runner: &AttemptRunner,
+    containers: &mut RunningContainers,
+    (jobtracker, user): (&HostPort, &str),
+    events: mpsc::UnboundedSender<AttemptMessage>,
+) -> Result<(), HeartbeatError> {
+    let ended = tokio::select! {
+        () = stop => Ok(()),
+        ended = heartbeats.run() => ended.map(|never| match never {}),
+        () = runner.map_completions.run(jobtracker, user) => Ok(()),
+        () = runner.memory_monitor.run(runner.memory_interval) => Ok(()),
+        () = runner.hang_monitor.run(events) => Ok(()),
+        () = remove_old_logs(&runner.logs, containers.runner.as_ref()) => Ok(()),
+        never = run_containers(containers.service.as_mut()) => match never {},
+    };
+    let of_containers = async {
+        if let Some(service) = &mut containers.service {
+            service.shut_down().await;
+        }
+    };
+    tokio::join!(heartbeats.shut_down(ATTEMPTS_TIMEOUT), of_containers);
+    heartbeats.sign_off(SIGN_OFF_TIMEOUT).await;
+    ended
 }
 
 fn make_log_folder(settings: &TaskTrackerSettings) -> Result<PathBuf, TaskTrackerError> {

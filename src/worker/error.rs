@@ -8,7 +8,6 @@ use crate::fs::{FileUriError, FsError, is_permanent};
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum TaskTrackerError {
-    /// The web address cannot be used.
     #[error(
         "cannot serve map output on {address}: {source}; give another with -D mapred.task.tracker.http.address=HOST:PORT, best a fixed port such as 50061"
     )]
@@ -21,20 +20,11 @@ pub(crate) enum TaskTrackerError {
     Folder {
         /// Of `mapred.local.dir` or `hadoop.log.dir`.
         folder: PathBuf,
-        /// The user of this process.
         user: String,
         source: io::Error,
     },
-    /// No folder that a key names can be used.
     #[error("{culprit}: {source}; {key} must name folders that {user} may write to", key = .culprit.key)]
-    NamedFolder {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        /// The user of this process.
-        user: String,
-        source: FsError,
-    },
-    /// The users of jobs cannot reach their folders.
+    NamedFolder { culprit: Box<NamedValue>, user: String, source: FsError },
     #[error(
         "jobs run as their users, who cannot reach {}: {} is closed to them{}; run chmod o+x {}, name another folder in mapred.local.dir, or set jobtracker.worker.run-as = self",
         folder.display(), part.display(), reason(source.as_deref()), part.display()
@@ -45,21 +35,16 @@ pub(crate) enum TaskTrackerError {
         part: PathBuf,
         source: Option<Box<FsError>>,
     },
-    /// Other users may change the content of a folder.
     #[error("{0}; or set mapred.local.dir and hadoop.log.dir to folders of this user")]
     Untrusted(FsError),
-    /// Another tasktracker uses the folder.
     #[error("another tasktracker works in {}; give this one another with -D mapred.local.dir=DIR", folder.display())]
     InUse { folder: PathBuf },
-    /// Containers must have control groups, and there are none for them.
     #[error(
         "{0}; set jobtracker.tasktracker.cgroup = auto, or give this worker a group of its own (systemd: Delegate=yes)"
     )]
     NoControlGroup(String),
-    /// No runtime, thread or signal handler could be created.
     #[error("cannot start: {0}")]
     Start(#[from] io::Error),
-    /// The JobTracker does not work with this tracker.
     #[error("{0}")]
     Heartbeat(#[from] HeartbeatError),
 }
@@ -85,13 +70,10 @@ fn reason(error: Option<&FsError>) -> String {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HeartbeatError {
-    /// The JobTracker excludes this host.
     #[error("the JobTracker does not admit this host: {0}; see mapred.hosts and mapred.hosts.exclude there")]
     Disallowed(String),
-    /// The peer is no JobTracker of Hadoop 1.2.
     #[error("{0}")]
     Version(String),
-    /// The system directory is not on a local path.
     #[error("the JobTracker's system directory (mapred.system.dir there): {0}; a stock TaskTracker works for it")]
     SystemDir(#[from] FileUriError),
 }

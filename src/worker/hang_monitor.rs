@@ -1,8 +1,6 @@
-//! Attempts whose files hang: a file system that does not answer may block a thread, but neither a slot nor the time limit of the
-//! attempt.
-//!
-//! A stopped attempt whose thread does not return in time is reported without it. The thread stays until the file
-//! system answers; it then finds its attempt ended.
+//! Attempts whose files hang: a file system that does not answer may block a thread, but neither a slot nor the time limit of the attempt.
+//! A stopped attempt whose thread does not return in time is reported without it. The thread stays until the file system answers; it then
+//! finds its attempt ended.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

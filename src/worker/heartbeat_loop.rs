@@ -1,7 +1,6 @@
 //! The tracker's side of InterTrackerProtocol: one heartbeat after the other, each resent until it is answered (1.2.1
-//! `TaskTracker.offerService`, `transmitHeartBeat`).
-//!
-//! An attempt that ends or waits for permission to commit is reported at once; otherwise the interval of the last answer applies.
+//! `TaskTracker.offerService`, `transmitHeartBeat`). An attempt that ends or waits for permission to commit is reported at once; otherwise
+//! the interval of the last answer applies.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +39,6 @@ const DISALLOWED: &str = "org.apache.hadoop.mapred.DisallowedTaskTrackerExceptio
 pub(crate) struct TrackerIdentity {
     /// The key of the tracker at the JobTracker.
     pub(crate) name: String,
-    /// The port of its web server.
     pub(crate) http_port: u16,
     /// SHA-256 of the secret of its beats about containers, hex digits; none: it sends none.
     pub(crate) beat_digest: Option<String>,

@@ -31,7 +31,6 @@ const SPLITS: &str = "job.split";
 #[derive(Debug)]
 pub(crate) struct JobDefinition {
     pub(crate) user: String,
-    /// job.xml over the tracker's configuration.
     pub(crate) configuration: Configuration,
     /// The file systems, as its owner and by its configuration.
     pub(crate) files: FileSystems,
@@ -41,7 +40,6 @@ pub(crate) struct JobDefinition {
     /// Whether the JobTracker had to send job.xml.
     is_sent: bool,
     plan: Result<StreamingPlan, String>,
-    /// Its shared files on this machine.
     folder: PathBuf,
 }
 
@@ -68,18 +66,12 @@ pub(crate) fn time_limit(configuration: &Configuration) -> Option<Duration> {
 }
 
 /// The secret in the content of a token file.
-///
-/// # Errors
-/// [`TaskFailure::Unusable`]: no job token is in it.
 pub(super) fn secret_of(token: &[u8]) -> Result<ShuffleSecret, TaskFailure> {
     ShuffleSecret::of_token_file(token).ok_or_else(|| unusable("jobToken", "holds no job token"))
 }
 
 impl JobDefinition {
     /// Reads the job.xml that a task names. `folder` is for the files that its attempts share.
-    ///
-    /// # Errors
-    /// [`TaskFailure`]: it cannot be read.
     pub(crate) fn read(
         task: &Task,
         secret: ShuffleSecret,
@@ -102,18 +94,13 @@ impl JobDefinition {
         Ok(Self { user, files, configuration, secret, source, is_sent, plan, folder })
     }
 
-    /// The plan of its tasks.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
+    /// The plan of its tasks. Errors: [`TaskFailure::Unusable`] when only a stock TaskTracker can run it.
     pub(crate) fn plan(&self) -> Result<&StreamingPlan, TaskFailure> {
         self.plan.as_ref().map_err(|reason| unusable("a built-in tasktracker cannot run this job", reason))
     }
 
     /// The committer of its output folder, if it has one; also for a job whose tasks only a stock TaskTracker can run.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`] when Java code commits its output.
+    /// Errors: [`TaskFailure::Unusable`] when Java code commits its output.
     pub(crate) fn committer(&self) -> Result<Option<OutputCommitter>, TaskFailure> {
         OutputCommitter::of_job(&self.configuration, &self.files)
     }

@@ -42,9 +42,7 @@ fn staging_root(job_file: &FileUri) -> FileUri {
 }
 
 /// The content of a job's file, found without following links below `root`.
-///
-/// # Errors
-/// [`FsError`]: a link, no regular file, one with further names, or too long.
+/// Errors: a link, no regular file, one with further names, or too long.
 pub(crate) fn read_job_file(
     files: &FileSystems,
     root: &FileUri,
@@ -56,9 +54,6 @@ pub(crate) fn read_job_file(
 }
 
 /// The address at which the JobTracker gives files: the host of its RPC address, and the port of its web.
-///
-/// # Errors
-/// [`ConfigError`]: one of both is no address.
 pub(crate) fn jobtracker_web(cluster: &Configuration) -> Result<HostPort, ConfigError> {
     let host = cluster.address(&keys::RPC_ADDRESS)?.host;
     Ok(HostPort { host, port: cluster.address(&keys::HTTP_ADDRESS)?.port })
@@ -93,9 +88,7 @@ impl JobFileSource {
     }
 
     /// The content of a file of the job of at most `max_bytes`, and whether the JobTracker sent it.
-    ///
-    /// # Errors
-    /// [`TaskFailure::Unusable`]: neither way leads to it.
+    /// Errors: [`TaskFailure::Unusable`]: neither way leads to it.
     pub(crate) fn read(
         &self,
         file: &FileUri,
@@ -120,11 +113,8 @@ impl JobFileSource {
         Ok((content, true))
     }
 
-    /// Copies a file that the job names to a path of ours, one of its own wherever it is; returns when it was changed last, ms since
-    /// 1970.
-    ///
-    /// # Errors
-    /// [`TaskFailure`]: neither way leads to it, or it cannot be written.
+    /// Copies a file that the job names to a path of ours, one of its own wherever it is; returns when it was changed last, ms since 1970.
+    /// Errors: neither way leads to it, or it cannot be written.
     pub(crate) fn copy(&self, file: &FileUri, to: &Path, check_stop: &StopCheck<'_>) -> Result<i64, TaskFailure> {
         if !self.has(file) {
             return copy_input(&self.files, file, to, check_stop);

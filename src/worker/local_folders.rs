@@ -1,6 +1,5 @@
-//! The folders of a tasktracker on its disks (1.2.1 `LocalDirAllocator`, `TaskTracker.LocalStorage`).
-//!
-//! Invariant: only the process that holds a folder's lock uses it.
+//! The folders of a tasktracker on its disks (1.2.1 `LocalDirAllocator`, `TaskTracker.LocalStorage`). Invariant: only the process that
+//! holds a folder's lock uses it.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, TryLockError};
@@ -35,7 +34,6 @@ const LOCK: &str = ".lock";
 pub(crate) struct LocalFolders {
     /// At least one, each with its locked file.
     held: Vec<(PathBuf, File)>,
-    /// Unusable disks.
     failures: usize,
     /// Names of killed tasktrackers whose folders and processes were removed, sorted.
     replaced: BTreeSet<String>,
@@ -46,9 +44,7 @@ impl LocalFolders {
     /// Creates a new folder on each usable disk for the tasktracker of that name. Removes folders of tasktrackers that were
     /// killed, and kills the processes that they left. Waits up to `lock_timeout` for its own folder: another tasktracker that
     /// starts may be about to remove it. With `is_for_users` the users of jobs reach what is theirs below it.
-    ///
-    /// # Errors
-    /// [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used; [`TaskTrackerError::Unreachable`].
+    /// Errors: [`TaskTrackerError::InUse`]; [`TaskTrackerError::Folder`] when no disk can be used; [`TaskTrackerError::Unreachable`].
     pub(crate) fn acquire(
         disks: &[PathBuf],
         port: u16,
@@ -129,9 +125,7 @@ impl LocalFolders {
 }
 
 /// Lets other users reach what is theirs in the folder, without a look at the rest.
-///
-/// # Errors
-/// [`TaskTrackerError::Unreachable`]: a folder above it keeps them out.
+/// Errors: [`TaskTrackerError::Unreachable`]: a folder above it keeps them out.
 fn open_to_users(disk: &Path, folder: &Path, is_new: bool) -> Result<(), TaskTrackerError> {
     let unreachable = |part: &Path, source: Option<Box<FsError>>| TaskTrackerError::Unreachable {
         folder: folder.to_owned(),
@@ -191,9 +185,7 @@ impl From<io::Error> for Unusable {
 }
 
 /// Creates a missing folder, and checks that only root and our own user can change its content.
-///
-/// # Errors
-/// [`FsError`], of which [`FsError::Untrusted`] names the part of the path at fault.
+/// Errors: [`FsError`], of which [`FsError::Untrusted`] names the part of the path at fault.
 pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
     let trusted = open_trusted_folder(folder, mode, Privacy::Private)?;
     trusted.warnings.iter().for_each(|warning| tracing::warn!("{warning}"));

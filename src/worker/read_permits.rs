@@ -1,7 +1,6 @@
-//! Permits for file reads of the web, on a pool of threads. The files of one job may hang without blocking those of others.
-//!
-//! A job has at most an eighth of the threads that the others leave free. When none of a job's reads makes progress,
-//! its further requests are rejected at once, until one does.
+//! Permits for file reads of the web, on a pool of threads. The files of one job may hang without blocking those of others. A job has at
+//! most an eighth of the threads that the others leave free. When none of a job's reads makes progress, its further requests are rejected
+//! at once, until one does.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -47,7 +46,6 @@ pub(crate) enum ReadOwner {
     Application(ApplicationId),
 }
 
-/// The files of a job or application do not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the files of {owner} hang on this machine; try again later")]
 pub(crate) struct FilesHang {
@@ -85,10 +83,7 @@ impl ReadPermits {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs `work`, which reads a job's files, on a thread of the pool.
-    ///
-    /// # Errors
-    /// [`FilesHang`]; the thread is abandoned.
+    /// Runs `work`, which reads a job's files, on a thread of the pool. Errors: [`FilesHang`]; the thread is abandoned.
     pub(crate) async fn read<T: Send + 'static>(
         self: &Arc<Self>,
         owner: impl Into<ReadOwner>,

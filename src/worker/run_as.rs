@@ -65,7 +65,6 @@ pub(crate) enum Privileges {
 /// Why a job does not run here.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum RefusedUser {
-    /// The machine does not know the name.
     #[error(
         "{user:?} is no user of this worker's machine, and jobs run as their users (jobtracker.worker.run-as = job-user); create the account there"
     )]
@@ -74,7 +73,6 @@ pub(crate) enum RefusedUser {
     Lookup { user: String, source: LookupError },
     #[error("{user:?} is one of jobtracker.worker.banned-users of this worker")]
     Banned { user: String },
-    /// A system account.
     #[error("{user:?} has uid {uid} on this worker's machine, below jobtracker.worker.min-uid = {min_uid}")]
     BelowMinUid {
         user: String,
@@ -102,9 +100,7 @@ impl Privileges {
 
 impl RunAs {
     /// As configured, else each job as its user for a worker of root's.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a bad value, or `job-user` for a worker that may not do that.
+    /// Errors: a bad value, or `job-user` for a worker that may not do that.
     pub(crate) fn read(
         configuration: &Configuration,
         has_conf_folder: bool,

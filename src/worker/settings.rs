@@ -25,7 +25,6 @@ pub(crate) struct TaskTrackerSettings {
     pub(crate) http_address: HostPort,
     /// Host names that the web answers to, beside addresses; `None`: every name.
     pub(crate) web_hosts: Option<BTreeSet<String>>,
-    /// Concurrent attempts.
     pub(crate) slots: PerKind<u32>,
     /// Scratch folders, one on each disk.
     pub(crate) local_folders: Vec<PathBuf>,

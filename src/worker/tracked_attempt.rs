@@ -18,7 +18,6 @@ pub(crate) enum AttemptOutcome {
         /// Bytes of `file.out`.
         output_bytes: Option<u64>,
     },
-    /// With the text for its diagnostics.
     Failed(String),
     /// On request, with the text for its diagnostics.
     Killed(String),
@@ -83,7 +82,6 @@ impl TrackedAttempt {
         }
     }
 
-    /// The kind of slot it occupies.
     pub(crate) fn kind(&self) -> Kind {
         self.task.body.kind()
     }
@@ -108,13 +106,11 @@ impl TrackedAttempt {
         !self.is_finished() && self.state != AttemptState::CommitPending
     }
 
-    /// Records the start of its thread.
     pub(crate) fn mark_started(&mut self, wall_ms: i64) {
         self.is_started = true;
         self.start_ms = wall_ms;
     }
 
-    /// Its job's files are here.
     pub(crate) fn mark_running(&mut self) {
         if self.state == AttemptState::Unassigned {
             self.state = AttemptState::Running;

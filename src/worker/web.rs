@@ -24,10 +24,9 @@ use crate::model::{AttemptId, ContainerId, JobId};
 use crate::streaming::shuffle::servlet;
 use crate::streaming::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
 
-use super::attempt_logs::{AttemptLogs, LOG_NAMES};
+use super::attempt_logs::{AttemptLogs, GivenTicket, LOG_NAMES, LogsDenied};
 use super::containers::{CONTAINER_LOGS, ContainerLogs};
 use super::localized_jobs::LocalizedJobs;
-use super::log_tickets::{GivenTicket, LogsDenied};
 use super::read_permits::{FilesHang, ReadOwner, ReadPermits};
 
 /// Read from a file at once, bytes.
@@ -47,7 +46,6 @@ const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 #[derive(Clone, Debug)]
 pub(crate) struct WebState {
-    /// Outputs and secrets.
     pub jobs: Arc<LocalizedJobs>,
     pub logs: AttemptLogs,
     pub container_logs: ContainerLogs,
@@ -56,7 +54,6 @@ pub(crate) struct WebState {
     /// Receives the outputs that cannot be read.
     pub lost: UnboundedSender<(AttemptId, String)>,
     pub port: u16,
-    /// Text of the start page.
     pub about: String,
     pub output_permits: Arc<ReadPermits>,
     /// Permits for reads of logs, so that hanging logs do not block map output.

@@ -4,12 +4,12 @@
 use std::collections::BTreeSet;
 
 use crate::api::applications::ContainerReport;
+use crate::cli::job::without_numbers;
 use crate::cli::pasted::pasted;
-use crate::cli::without_numbers::without_numbers;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
 use crate::model::{ApplicationId, ContainerExit};
 
-use super::one_line::one_line;
+use crate::cli::terminal::one_line;
 
 /// Kinds of failures that are shown.
 const MOST_KINDS: usize = 3;
@@ -18,7 +18,6 @@ const MOST_LINES: usize = 10;
 /// Most failed containers that are looked at.
 const MOST_CONTAINERS: usize = 1_000;
 
-/// Containers that failed for the same reason.
 struct FailureKind {
     reason: (ContainerExit, String),
     first: ContainerReport,
@@ -29,9 +28,7 @@ struct FailureKind {
 }
 
 /// Each distinct reason once, with the number of items that share it; empty if nothing failed.
-///
-/// # Errors
-/// [`ApplicationClientError`]: the containers cannot be listed. A log that cannot be read is left out.
+/// Errors: the containers cannot be listed. A log that cannot be read is left out.
 pub(crate) async fn failure_text(
     client: &ApplicationClient,
     application: ApplicationId,

@@ -1,15 +1,14 @@
 //! `jobtracker app kill`: kills applications.
 
 use crate::api::applications::{ApplicationReport, ApplicationState};
-use crate::cli::confirm::{confirm, these};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, json};
-use crate::cli::user_filter::UserFilter;
+use crate::cli::prompts::{confirm, these};
+use crate::cli::values::UserFilter;
 use crate::client::applications::{ApplicationQuery, KillOutcome};
 use crate::model::ApplicationId;
 
-use super::connection::client_of;
-use super::error::AppCommandError;
+use super::connection::{AppCommandError, client_of};
 
 /// Options of `app kill`.
 #[derive(Clone, Debug, clap::Args)]
@@ -61,7 +60,6 @@ pub(super) async fn kill(arguments: &KillArguments) -> Result<String, AppCommand
 }
 
 impl KillArguments {
-    /// Those that are not over, as the options choose.
     fn query(&self) -> ApplicationQuery {
         ApplicationQuery {
             states: vec![ApplicationState::Accepted, ApplicationState::Running],

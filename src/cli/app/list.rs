@@ -6,12 +6,10 @@ use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationSta
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
-use crate::cli::user_filter::UserFilter;
-use crate::cli::values::whole_number;
+use crate::cli::values::{UserFilter, whole_number};
 use crate::client::applications::ApplicationQuery;
 
-use super::connection::client_of;
-use super::error::AppCommandError;
+use super::connection::{AppCommandError, client_of};
 
 /// Options of `app list`.
 #[derive(Clone, Debug, clap::Args)]

@@ -7,16 +7,13 @@ use tokio::time::sleep;
 use crate::api::applications::{ContainerReport, ContainerState};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::market_text::{Form, json};
-use crate::cli::terminal::{print, print_error};
+use crate::cli::terminal::{one_line, print, print_error, whole_characters};
 use crate::cli::values::whole_number;
-use crate::cli::whole_characters::whole_characters;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
 use crate::model::{ApplicationId, ContainerId};
 
-use super::connection::client_of;
-use super::error::AppCommandError;
+use super::connection::{AppCommandError, client_of};
 use super::failures::failure_text;
-use super::one_line::one_line;
 
 /// Pause between two looks at a log that is followed.
 const PAUSE: Duration = Duration::from_millis(500);

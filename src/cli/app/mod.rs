@@ -2,19 +2,16 @@
 
 mod connection;
 mod container_table;
-mod error;
 mod failures;
 mod kill;
 mod list;
 mod logs;
-mod one_line;
 mod status;
-mod waiting;
 
+pub(crate) use connection::AppCommandError;
 pub(super) use connection::client_of;
-pub(crate) use error::AppCommandError;
+pub(super) use container_table::waiting_text;
 pub(super) use failures::failure_text;
-pub(super) use waiting::waiting_text;
 
 /// Subcommands of `app`. Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable.
 #[derive(Debug, clap::Subcommand)]
@@ -37,10 +34,6 @@ pub(crate) enum AppCommand {
 /// End of each command's help.
 const EXIT_CODES: &str = "Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable";
 
-/// Runs the command; returns the text to print.
-///
-/// # Errors
-/// [`AppCommandError`]
 pub(crate) fn run(command: AppCommand) -> Result<String, AppCommandError> {
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
         let (outcome, market) = match &command {

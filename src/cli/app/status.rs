@@ -1,6 +1,6 @@
 //! `jobtracker app status`: shows an application.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 
 use crate::api::applications::{
     ApplicationReport, ApplicationStatus, ContainerReport, ContainerRow, ItemCounts, ReportedFinalStatus,
@@ -12,12 +12,10 @@ use crate::cli::time_text::format_time;
 use crate::client::applications::ContainerQuery;
 use crate::model::ApplicationId;
 
-use super::connection::client_of;
-use super::container_table::render_containers;
-use super::error::AppCommandError;
+use super::connection::{AppCommandError, client_of};
+use super::container_table::{render_containers, waiting_text};
 use super::failures::failure_text;
-use super::one_line::one_line;
-use super::waiting::waiting_text;
+use crate::cli::terminal::one_line;
 
 /// Options of `app status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -58,84 +56,107 @@ fn render_status(report: &ApplicationReport, containers: Option<&[ContainerRepor
     if form == Form::Json {
         return json(&status_json(report, containers));
     }
-    let ApplicationReport { id, name, user, queue, started_time, finished_time, elapsed_time, .. } = report;
-    let result = match report.final_status {
-        ReportedFinalStatus::Undefined => String::new(),
-        status if status.name() == report.state.name() => String::new(),
-        status => format!(" ({})", status.name()),
-    };
-    let mut text =
-        format!("{id} {}{result}: {name:?} of {} in queue {}\n", report.state.name(), one_line(user), one_line(queue));
-    let ApplicationReport { running_containers, pending_containers, completed_containers, .. } = report;
+    let mut text = String::new();
     // Writing to a string cannot fail.
-    let _ = write!(
-        text,
-        "  containers  {running_containers} running, {pending_containers} waiting, {completed_containers} complete"
-    );
-    for (count, what) in [(report.failed_containers, "failed"), (report.preempted_containers, "preempted")] {
-        if count > 0 {
-            let _ = write!(text, ", {count} of them {what}");
-        }
-    }
-    text.push('\n');
-    if let Some(ItemCounts { total, done }) = report.items {
-        let _ = writeln!(text, "  items       {done} of {total} done");
-    }
-    if *running_containers > 0 {
-        let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
-        let _ = writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores);
-    }
-    if report.live_memory_mb > 0 || report.live_cpu_ms > 0 {
-        let cpu_s = format!("{}.{:03}", report.live_cpu_ms / 1000, report.live_cpu_ms % 1000);
-        let _ = writeln!(text, "  uses        {} MB, {cpu_s} s of CPU so far", report.live_memory_mb);
-    }
-    if let Some(UnlaunchedHold { containers, slots, until, .. }) = report.unlaunched {
-        let until = format_time(until);
-        let _ = writeln!(
-            text,
-            "  unlaunched  {containers} containers of {slots} slots; it loses them from {until} on unless it calls"
-        );
-    }
-    let ended = if *finished_time > 0 { format!(", ended {}", format_time(*finished_time)) } else { String::new() };
-    let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
-    let _ = writeln!(text, "  started     {}{ended}, {took}", format_time(*started_time));
-    if report.attempt > 0 {
-        let _ = writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt);
-    }
-    if !report.tracking_url.is_empty() {
-        let _ = writeln!(text, "  page        {}", one_line(&report.tracking_url));
-    }
-    if let Some(cost) = report.cost {
-        let _ = writeln!(text, "  cost        {cost}");
-    }
-    if !report.failed_items.is_empty() {
-        let _ = writeln!(text, "  failed      {}", one_line(&report.failed_items));
-    }
-    if let Some(why) = report.cannot_run.as_ref().filter(|_| !report.state.is_over()) {
-        let _ = writeln!(text, "  waits       {why}");
-    }
-    // What no worker can run, or is paused, waits for nothing else.
-    for waiting in report.why.iter().filter(|_| !report.state.is_over() && report.cannot_run.is_none()) {
-        let _ = writeln!(text, "  waits       {}", waiting_text(waiting));
-    }
-    if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
-        let until = format_time(until);
-        let of = if applications == 1 { "another application has" } else { "other applications have" };
-        let _ = writeln!(
-            text,
-            "  held        {slots} slots by {containers} containers that {of} not launched, until {until} at most"
-        );
-    }
-    if !report.diagnostics.is_empty() {
-        // Further lines stand below the text, never where this program writes words of its own.
-        let lines: Vec<String> = report.diagnostics.trim_end().lines().map(one_line).collect();
-        let _ = writeln!(text, "  why         {}", lines.join("\n              "));
-    }
+    let _ = write_title(&mut text, report)
+        .and_then(|()| write_containers(&mut text, report))
+        .and_then(|()| write_course(&mut text, report))
+        .and_then(|()| write_obstacles(&mut text, report));
     match containers {
         None => text,
         Some([]) => text + "\nno such containers\n",
         Some(containers) => text + "\n" + &render_containers(containers),
     }
+}
+
+fn write_title(text: &mut String, report: &ApplicationReport) -> fmt::Result {
+    let ApplicationReport { id, name, user, queue, .. } = report;
+    let result = match report.final_status {
+        ReportedFinalStatus::Undefined => String::new(),
+        status if status.name() == report.state.name() => String::new(),
+        status => format!(" ({})", status.name()),
+    };
+    writeln!(text, "{id} {}{result}: {name:?} of {} in queue {}", report.state.name(), one_line(user), one_line(queue))
+}
+
+/// How many containers and items there are, and what they hold and use.
+fn write_containers(text: &mut String, report: &ApplicationReport) -> fmt::Result {
+    let ApplicationReport { running_containers, pending_containers, completed_containers, .. } = report;
+    write!(
+        text,
+        "  containers  {running_containers} running, {pending_containers} waiting, {completed_containers} complete"
+    )?;
+    for (count, what) in [(report.failed_containers, "failed"), (report.preempted_containers, "preempted")] {
+        if count > 0 {
+            write!(text, ", {count} of them {what}")?;
+        }
+    }
+    text.push('\n');
+    if let Some(ItemCounts { total, done }) = report.items {
+        writeln!(text, "  items       {done} of {total} done")?;
+    }
+    if *running_containers > 0 {
+        let cores = if report.allocated_vcores == 1 { "core" } else { "cores" };
+        writeln!(text, "  holds       {} MB, {} {cores}", report.allocated_mb, report.allocated_vcores)?;
+    }
+    if report.live_memory_mb > 0 || report.live_cpu_ms > 0 {
+        let cpu_s = format!("{}.{:03}", report.live_cpu_ms / 1000, report.live_cpu_ms % 1000);
+        writeln!(text, "  uses        {} MB, {cpu_s} s of CPU so far", report.live_memory_mb)?;
+    }
+    if let Some(UnlaunchedHold { containers, slots, until, .. }) = report.unlaunched {
+        let until = format_time(until);
+        writeln!(
+            text,
+            "  unlaunched  {containers} containers of {slots} slots; it loses them from {until} on unless it calls"
+        )?;
+    }
+    Ok(())
+}
+
+/// Its times, progress, page and cost, and which items failed.
+fn write_course(text: &mut String, report: &ApplicationReport) -> fmt::Result {
+    let ApplicationReport { started_time, finished_time, elapsed_time, .. } = report;
+    let ended = if *finished_time > 0 { format!(", ended {}", format_time(*finished_time)) } else { String::new() };
+    let took = format_duration(u64::try_from(elapsed_time / 1000).ok());
+    writeln!(text, "  started     {}{ended}, {took}", format_time(*started_time))?;
+    if report.attempt > 0 {
+        writeln!(text, "  progress    {:.0}%, attempt {}", report.progress, report.attempt)?;
+    }
+    if !report.tracking_url.is_empty() {
+        writeln!(text, "  page        {}", one_line(&report.tracking_url))?;
+    }
+    if let Some(cost) = report.cost {
+        writeln!(text, "  cost        {cost}")?;
+    }
+    if !report.failed_items.is_empty() {
+        writeln!(text, "  failed      {}", one_line(&report.failed_items))?;
+    }
+    Ok(())
+}
+
+/// What it waits for, and why it ended as it did.
+fn write_obstacles(text: &mut String, report: &ApplicationReport) -> fmt::Result {
+    if let Some(why) = report.cannot_run.as_ref().filter(|_| !report.state.is_over()) {
+        writeln!(text, "  waits       {why}")?;
+    }
+    // What no worker can run, or is paused, waits for nothing else.
+    for waiting in report.why.iter().filter(|_| !report.state.is_over() && report.cannot_run.is_none()) {
+        writeln!(text, "  waits       {}", waiting_text(waiting))?;
+    }
+    if let Some(UnlaunchedHold { applications, containers, slots, until }) = report.held_by_others {
+        let until = format_time(until);
+        let of = if applications == 1 { "another application has" } else { "other applications have" };
+        writeln!(
+            text,
+            "  held        {slots} slots by {containers} containers that {of} not launched, until {until} at most"
+        )?;
+    }
+    if !report.diagnostics.is_empty() {
+        // Further lines stand below the text, never where this program writes words of its own.
+        let lines: Vec<String> = report.diagnostics.trim_end().lines().map(one_line).collect();
+        writeln!(text, "  why         {}", lines.join("\n              "))?;
+    }
+    Ok(())
 }
 
 fn status_json(report: &ApplicationReport, containers: Option<&[ContainerReport]>) -> serde_json::Value {

@@ -5,22 +5,16 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
-/// Everything that is to be said about a configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Findings {
     /// The conf folder; none in standalone mode.
     pub(crate) conf_dir: Option<PathBuf>,
     /// `good`, `N warnings` (open doors of high grade count) or `N errors`.
     pub(crate) verdict: String,
-    /// Whether the daemon would start.
     pub(crate) is_good: bool,
-    /// Number of values that files and `-D` set.
     pub(crate) set: usize,
-    /// Values in force.
     pub(crate) sections: Vec<ShownSection>,
-    /// What is suspicious.
     pub(crate) warnings: Vec<String>,
-    /// What is set and not acted on.
     pub(crate) not_acted_on: Vec<Unused>,
     /// The user as which a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
     pub(crate) runs_as: Option<String>,
@@ -38,32 +32,24 @@ pub(crate) struct Findings {
     pub(crate) errors: Vec<String>,
 }
 
-/// The values of one section of the documentation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownSection {
-    /// Its title.
     pub(crate) title: &'static str,
-    /// Its values.
     pub(crate) values: Vec<ShownValue>,
 }
 
-/// A value in force.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ShownValue {
     /// The spelling of the key.
     pub(crate) name: String,
-    /// The value.
     pub(crate) value: String,
     /// Where it is set: `FILE:LINE`, `-D`, `default` or `standalone default`.
     pub(crate) origin: String,
-    /// Whether it is a default.
     pub(crate) is_default: bool,
 }
 
-/// A key that is set and not acted on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Unused {
-    /// The key.
     pub(crate) key: String,
     /// Where it is set.
     pub(crate) origin: String,

@@ -1,20 +1,21 @@
-//! Common options of all `job` commands: JobTracker, signer, output form.
+//! How `job` commands reach the JobTracker, and how they fail: common options and errors.
 
+use std::process::ExitCode;
 use std::sync::Arc;
 
-use crate::cli::market_command::MarketArguments;
+use crate::cli::market_command::{MarketArguments, MarketCommandError};
 use crate::cli::market_text::Form;
-use crate::cli::place::Found;
-use crate::cli::user_filter::UserFilter;
-use crate::client::job::JobTrackerClient;
+use crate::cli::place::{Found, PlaceError};
+use crate::cli::signer::SignerError;
+use crate::cli::time_text::with_shown_times;
+use crate::cli::values::UserFilter;
 use crate::client::job::configuration::JobConfiguration;
-use crate::client::job::log_access::LogAccess;
+use crate::client::job::logs::LogAccess;
 use crate::client::job::view::JobLine;
 use crate::client::job::watch::{CostSource, ReadSigner};
+use crate::client::job::{JobClientError, JobTrackerClient};
 use crate::client::market::{MarketClient, Signer};
-use crate::config::HostPort;
-
-use super::error::JobCommandError;
+use crate::config::{ConfigError, HostPort};
 
 /// Options of all `job` commands: JobTracker, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -24,7 +25,6 @@ pub(crate) struct ConnectionArguments {
     pub(super) market: MarketArguments,
 }
 
-/// A JobTracker and the configuration for it.
 pub(super) struct Connection {
     pub(super) configuration: JobConfiguration,
     pub(super) jobtracker: JobTrackerClient,
@@ -55,7 +55,6 @@ impl ConnectionArguments {
         Ok(Connection { configuration, jobtracker, market })
     }
 
-    /// The JobTracker.
     pub(super) async fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
         Ok(self.connection(&[]).await?.jobtracker)
     }
@@ -64,7 +63,6 @@ impl ConnectionArguments {
         self.market.form()
     }
 
-    /// The signer, if a key is found.
     pub(super) fn signer(&self) -> Result<Option<Signer>, JobCommandError> {
         Ok(self.market.signer_if_any()?)
     }
@@ -81,7 +79,6 @@ impl ConnectionArguments {
         Ok(Arc::new(move || arguments.signer().ok().flatten()))
     }
 
-    /// How the logs of a job are read.
     pub(super) fn log_access(&self, job: &JobLine) -> Result<LogAccess, JobCommandError> {
         let user = self.market.signer.user()?;
         Ok(LogAccess { server: self.market_of(job)?, signer: self.signer()?, user })
@@ -93,6 +90,48 @@ impl ConnectionArguments {
         let reported = || HostPort::parse(&job.url).map(|address| MarketClient::new(address.to_string()));
         let named = place.named_http().map(Found::market);
         Ok(named.or_else(reported).unwrap_or_else(|| place.http().market()))
+    }
+}
+
+/// The text to print and the exit code.
+pub(super) type Outcome = Result<(String, ExitCode), JobCommandError>;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum JobCommandError {
+    #[error("{0}")]
+    Place(#[from] PlaceError),
+    #[error("{0}")]
+    Signer(#[from] SignerError),
+    /// The JobTracker refuses or does not answer, or a file is missing.
+    #[error("{}", with_shown_times(&.0.to_string()))]
+    Client(#[from] JobClientError),
+    #[error("{0}")]
+    Configuration(#[from] ConfigError),
+    #[error("{}", with_shown_times(&.0.to_string()))]
+    Market(#[from] MarketCommandError),
+    #[error("{0}")]
+    Argument(String),
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+impl JobCommandError {
+    /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Client(JobClientError::Denied(_)) => 3,
+            Self::Client(
+                JobClientError::Unreachable { .. }
+                | JobClientError::Log { .. }
+                | JobClientError::NoWay { .. }
+                | JobClientError::NotHandedOver { .. },
+            )
+            | Self::System(_) => 4,
+            Self::Place(error) if error.is_unreachable() => 4,
+            Self::Market(error) => error.exit_code(),
+            Self::Signer(error) => error.exit_code(),
+            Self::Place(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
+        }
     }
 }
 

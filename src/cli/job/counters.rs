@@ -4,8 +4,7 @@ use crate::cli::market_text::{Form, columns, json, lines};
 use crate::client::job::JobId;
 use crate::client::job::view::CounterLine;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 
 /// Options of `job counters`.
 #[derive(Clone, Debug, clap::Args)]

@@ -9,10 +9,9 @@ use crate::cli::time_text::{parse_due, with_shown_times};
 use crate::client::job::JobId;
 use crate::client::signed_query::escaped;
 
-use super::connection::ConnectionArguments;
-use super::deadline_arguments::due_text;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 use super::signed_change::ChangeWay;
+use super::submit_arguments::due_text;
 
 /// Options of `job deadline`.
 #[derive(Clone, Debug, clap::Args)]

@@ -11,8 +11,8 @@ use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::clock::wall_ms;
 use crate::model::{Credits, PerKind};
 
-use super::deadline_arguments::DeadlineArguments;
-use super::error::{JobCommandError, Outcome};
+use super::connection::{JobCommandError, Outcome};
+use super::submit_arguments::DeadlineArguments;
 
 /// Exit code where the job would be rejected, or no scheduler keeps deadlines.
 const REJECTED: u8 = 2;

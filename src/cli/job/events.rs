@@ -5,8 +5,7 @@ use crate::cli::values::whole_number;
 use crate::client::job::JobId;
 use crate::client::job::view::AttemptLine;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 
 /// Options of `job events`.
 #[derive(Clone, Debug, clap::Args)]

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::pasted::pasted;
-use crate::cli::without_numbers::without_numbers;
 use crate::client::job::view::{AttemptLine, JobLine, TaskTally};
 use crate::model::{AttemptId, Kind, TaskId, is_start_failure};
 
@@ -12,7 +11,6 @@ const MOST_KINDS: usize = 3;
 /// Lines of a failed attempt's diagnostics that are shown.
 const MOST_LINES: usize = 10;
 
-/// Failures seen so far.
 #[derive(Debug)]
 pub(super) struct Failures {
     /// In the order of their first attempts.
@@ -24,7 +22,6 @@ pub(super) struct Failures {
     last_event: i32,
 }
 
-/// Attempts that failed for the same reason.
 #[derive(Debug)]
 struct FailureKind {
     reason: String,
@@ -151,10 +148,25 @@ fn render_failure(attempt: &AttemptLine, lines: &[&str]) -> String {
     text + &format!("\n  log: {}", attempt.log_address())
 }
 
+/// A text with each number as one `#`: ids, lines and sizes differ among failures of one kind.
+pub(crate) fn without_numbers(text: &str) -> String {
+    let mut common = String::new();
+    let mut is_number = false;
+    for character in text.chars() {
+        let is_digit = character.is_ascii_digit();
+        if !(is_digit && is_number) {
+            common.push(if is_digit { '#' } else { character });
+        }
+        is_number = is_digit;
+    }
+    common
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::client::job::view::JobState;
+
+    use super::*;
 
     fn attempt(number: i32, task: u32) -> AttemptLine {
         AttemptLine {
@@ -233,5 +245,11 @@ mod tests {
         );
         job.failure = Some("JobSetup Task Failure, Task: task_202611211200_0001_m_000005".into());
         assert_eq!(failures.reason(&job, &map, &reduce), job.failure);
+    }
+
+    #[test]
+    fn numbers_make_no_difference() {
+        assert_eq!(without_numbers("item 17 of x9y, 2000 bytes"), "item # of x#y, # bytes");
+        assert_eq!(without_numbers(""), "");
     }
 }

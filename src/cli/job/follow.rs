@@ -3,17 +3,16 @@
 use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
-use crate::cli::interrupt::{Choice, prompt};
 use crate::cli::market_text::{Form, json};
 use crate::cli::pasted::pasted_at;
+use crate::cli::prompts::{Choice, prompt};
 use crate::cli::terminal::print_error;
 use crate::client::job::view::JobState;
 use crate::client::job::watch::{CostSource, JobProgress, JobUpdate, watch};
 use crate::client::job::{JobId, JobTrackerClient};
 use crate::config::HostPort;
 
-use super::connection::ConnectionArguments;
-use super::error::{JobCommandError, Outcome};
+use super::connection::{ConnectionArguments, JobCommandError, Outcome};
 use super::failures::Failures;
 use super::progress::{Progress, no_worker};
 use super::signed_change::ChangeWay;
@@ -31,15 +30,12 @@ pub(crate) struct FollowArguments {
     connection: ConnectionArguments,
 }
 
-/// How following a job ended.
 pub(super) enum End {
     /// The job has finished.
     Finished(Box<JobProgress>),
-    /// The job keeps running.
     Detached,
 }
 
-/// Shows the progress of each job until it has ended.
 pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
     let mut jobtracker = arguments.connection.jobtracker().await?;
     let form = arguments.connection.form();

@@ -5,8 +5,7 @@ use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
 use crate::client::market::PauseOf;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 use super::signed_change::ChangeWay;
 
 /// Options of `job hold` and `job release`.

@@ -1,12 +1,11 @@
-//! `jobtracker job kill`: requests the kill of jobs, by id or by what they are.
+//! `jobtracker job kill`, `kill-task` and `fail-task`: end jobs, by id or by what they are, and attempts, which run again.
 
 use crate::cli::market_text::{Form, json};
-use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
+use crate::client::job::{AttemptId, JobId};
 
-use super::choice::{ChoiceArguments, NONE_CHOSEN};
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
+use super::filter::{ChoiceArguments, NONE_CHOSEN};
 use super::signed_change::ChangeWay;
 
 /// Options of `job kill`.
@@ -59,4 +58,44 @@ fn line(job: &JobLine) -> String {
         true => format!("{} has already ended: {}\n", job.job, job.state.name()),
         false => format!("{}: kill requested\n", job.job),
     }
+}
+
+/// Options of `job kill-task` and `job fail-task`.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct KillAttemptsArguments {
+    /// Attempt ids, such as attempt_202611211200_0001_m_000000_0
+    #[arg(value_name = "ATTEMPT", required = true)]
+    attempts: Vec<AttemptId>,
+    #[command(flatten)]
+    connection: ConnectionArguments,
+}
+
+pub(super) async fn kill_attempts(
+    arguments: &KillAttemptsArguments,
+    should_fail: bool,
+) -> Result<String, JobCommandError> {
+    let KillAttemptsArguments { attempts, connection } = arguments;
+    let mut jobtracker = connection.jobtracker().await?;
+    for attempt in attempts {
+        let job = jobtracker.job(attempt.task.job).await?;
+        let way = ChangeWay::of(connection, &job).await?;
+        let parameter = if should_fail { "failTask" } else { "killTask" };
+        if !way.sign(&format!("{parameter}={attempt}")).await? {
+            let killed = jobtracker.kill_attempt(*attempt, should_fail).await;
+            if !killed.map_err(|error| way.explained(error.into()))? {
+                return Err(JobCommandError::Argument(format!("{attempt} is not running, or has been asked to end")));
+            }
+        }
+    }
+    Ok(match connection.form() {
+        Form::Json => {
+            let ordered =
+                attempts.iter().map(|attempt| serde_json::json!({ "attempt": attempt, "failed": should_fail }));
+            json(&ordered.collect::<Vec<_>>())
+        }
+        Form::Table => {
+            let what = if should_fail { "failure requested" } else { "kill requested" };
+            attempts.iter().map(|attempt| format!("{attempt}: {what}\n")).collect()
+        }
+    })
 }

@@ -6,8 +6,7 @@ use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_l
 use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::view::JobLine;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 use super::filter::{FilterArguments, StateArgument};
 use super::times::{TimedJob, Times};
 
@@ -113,7 +112,7 @@ fn percent_text(percent: Option<u32>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::client::job::deadline_line::DeadlineLine;
+    use crate::client::job::view::DeadlineLine;
     use crate::client::job::view::JobState;
 
     #[test]

@@ -1,22 +1,16 @@
 //! `jobtracker job`: one file for each subcommand.
 
-mod choice;
 mod connection;
-mod cost_text;
 mod counters;
 mod deadline;
-mod deadline_arguments;
 mod dry_run;
-mod error;
 mod events;
 mod failures;
 mod filter;
 mod follow;
 mod hold;
 mod kill;
-mod kill_attempts;
 mod list;
-mod log_follow;
 mod logs;
 mod output;
 mod priority;
@@ -33,7 +27,8 @@ mod times;
 
 use std::process::ExitCode;
 
-use error::Outcome;
+use connection::Outcome;
+pub(super) use failures::without_numbers;
 
 /// Subcommands of `job`. Exit codes: 0 success, 1 the job failed, 2 wrong usage or refused, 3 denied, 4 unreachable.
 #[derive(Debug, clap::Subcommand)]
@@ -59,10 +54,10 @@ pub(crate) enum JobCommand {
     Kill(kill::KillArguments),
     /// Kill attempts of tasks, which run again
     #[command(after_help = EXIT_CODES)]
-    KillTask(kill_attempts::KillAttemptsArguments),
+    KillTask(kill::KillAttemptsArguments),
     /// Let attempts of tasks fail, which counts against their tasks
     #[command(after_help = EXIT_CODES)]
-    FailTask(kill_attempts::KillAttemptsArguments),
+    FailTask(kill::KillAttemptsArguments),
     /// Hold jobs: what runs ends, and nothing new starts until you release them (owner and administrators only)
     #[command(after_help = EXIT_CODES)]
     Hold(hold::HoldArguments),
@@ -99,10 +94,6 @@ pub(crate) enum JobCommand {
 const EXIT_CODES: &str =
     "Exit codes: 0 success, 1 the job failed or was killed, 2 wrong usage or refused, 3 denied, 4 unreachable";
 
-/// Runs the command; returns the text to print.
-///
-/// # Errors
-/// [`error::JobCommandError`]
 pub(crate) fn run(command: JobCommand) -> Outcome {
     let done = |text: String| (text, ExitCode::SUCCESS);
     tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
@@ -113,8 +104,8 @@ pub(crate) fn run(command: JobCommand) -> Outcome {
             JobCommand::List(arguments) => list::list(&arguments).await.map(done),
             JobCommand::Status(arguments) => status::status(&arguments).await.map(done),
             JobCommand::Kill(arguments) => kill::kill(&arguments).await.map(done),
-            JobCommand::KillTask(arguments) => kill_attempts::kill_attempts(&arguments, false).await.map(done),
-            JobCommand::FailTask(arguments) => kill_attempts::kill_attempts(&arguments, true).await.map(done),
+            JobCommand::KillTask(arguments) => kill::kill_attempts(&arguments, false).await.map(done),
+            JobCommand::FailTask(arguments) => kill::kill_attempts(&arguments, true).await.map(done),
             JobCommand::Hold(arguments) => hold::hold(&arguments, true).await.map(done),
             JobCommand::Release(arguments) => hold::hold(&arguments, false).await.map(done),
             JobCommand::Priority(arguments) => priority::priority(&arguments).await.map(done),

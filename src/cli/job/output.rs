@@ -10,8 +10,7 @@ use crate::client::job::JobId;
 use crate::client::job::view::JobState;
 use crate::fs::{Entry, EntryKind, Expected, FileSystem, FileUri, FsError, ListBound};
 
-use super::connection::{Connection, ConnectionArguments};
-use super::error::JobCommandError;
+use super::connection::{Connection, ConnectionArguments, JobCommandError};
 use super::submission_record::SubmissionRecord;
 use super::tasks::read_tasks;
 
@@ -91,7 +90,6 @@ fn part_files(files: &FileSystem, folder: &FileUri) -> Result<Vec<(FileUri, u64)
     Ok(parts)
 }
 
-/// What failed of a copy.
 #[derive(Debug)]
 enum Failure {
     Read(io::Error),

@@ -8,9 +8,8 @@ use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
 
-use super::choice::{ChoiceArguments, NONE_CHOSEN};
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
+use super::filter::{ChoiceArguments, NONE_CHOSEN};
 use super::signed_change::ChangeWay;
 use super::times::Times;
 
@@ -29,7 +28,6 @@ pub(crate) struct PriorityArguments {
     connection: ConnectionArguments,
 }
 
-/// A word of the command.
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Job(JobId),

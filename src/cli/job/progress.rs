@@ -11,13 +11,12 @@ use crate::cli::terminal::{print, print_error, visible};
 use crate::client::job::view::{JobState, TaskTally};
 use crate::client::job::watch::{JobProgress, JobUpdate};
 
-use super::cost_text::render_cost;
 use super::failures::Failures;
+use super::times::render_cost;
 
 /// Minimum time between lines.
 const LINE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Progress output.
 pub(super) struct Progress {
     form: ProgressForm,
     failures: Failures,
@@ -41,7 +40,6 @@ impl Progress {
         Self { form, failures: Failures::default() }
     }
 
-    /// Shows an update.
     pub(super) fn report(&mut self, news: JobUpdate) {
         match news {
             JobUpdate::Progress(progress) => self.show(&progress),
@@ -59,7 +57,6 @@ impl Progress {
         }
     }
 
-    /// Prints a text above the progress.
     pub(super) fn print(&mut self, text: &str) {
         match &mut self.form {
             // On a closed terminal the text is lost.
@@ -68,7 +65,6 @@ impl Progress {
         }
     }
 
-    /// Ends the output; returns the failures seen.
     pub(super) fn end(mut self) -> Failures {
         let rest = self.failures.render_rest();
         if !rest.is_empty() {

@@ -9,8 +9,7 @@ use crate::client::job::earlier_output::is_left_over;
 use crate::client::job::view::JobState;
 use crate::fs::FileUri;
 
-use super::connection::ConnectionArguments;
-use super::error::{JobCommandError, Outcome};
+use super::connection::{ConnectionArguments, JobCommandError, Outcome};
 use super::submission_record::SubmissionRecord;
 use super::submit::submit;
 

@@ -5,14 +5,10 @@ use crate::client::job::JobClientError;
 use crate::client::job::view::JobLine;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 
-/// How changes of jobs are sent.
 pub(super) enum ChangeWay {
-    /// Signed requests to the market.
     Signed {
-        /// The market.
         market: MarketClient,
         /// Who signs.
         signer: Signer,
@@ -27,10 +23,7 @@ pub(super) enum ChangeWay {
 }
 
 impl ChangeWay {
-    /// The way to the JobTracker that a job is on.
-    ///
-    /// # Errors
-    /// A key file that an option names cannot be read.
+    /// The way to the JobTracker that a job is on. Errors: a key file that an option names cannot be read.
     pub(super) async fn of(connection: &ConnectionArguments, job: &JobLine) -> Result<Self, JobCommandError> {
         let source = connection.market.signer.key_source().ok();
         Ok(Self::through(connection.market_of(job)?, connection.signer()?, source).await)
@@ -50,9 +43,6 @@ impl ChangeWay {
     }
 
     /// Sends a change signed; whether it was, else it is to be sent by RPC.
-    ///
-    /// # Errors
-    /// [`JobCommandError`]: denied or refused.
     pub(super) async fn sign(&self, query: &str) -> Result<bool, JobCommandError> {
         let Self::Signed { market, signer, source } = self else { return Ok(false) };
         match market.request_signed(query, signer).await {

@@ -1,25 +1,20 @@
-//! `jobtracker job status`: shows a job's progress and cost.
-//!
-//! Progress comes by RPC, cost by HTTP, which only this JobTracker serves. Where only a web server is named, as by `--server`, both come by HTTP.
+//! `jobtracker job status`: shows a job's progress and cost. Progress comes by RPC, cost by HTTP, which only this JobTracker serves. Where
+//! only a web server is named, as by `--server`, both come by HTTP.
 
 use std::fmt::Write as _;
 
-use crate::cli::explain::explanation;
-use crate::cli::explain_text::render_status;
+use crate::cli::explain::{explanation, render_status};
 use crate::cli::market_text::{Form, format_duration, json};
 use crate::cli::time_text::{format_time, with_shown_times};
-use crate::client::job::deadline_line::DeadlineLine;
-use crate::client::job::view::{AttemptLine, JobLine, JobState, TaskTally};
+use crate::client::job::view::{AttemptLine, DeadlineLine, JobLine, JobState, TaskTally};
 use crate::client::job::watch::JobCost;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
-use super::connection::ConnectionArguments;
-use super::cost_text::{add_cost, render_cost_line};
-use super::deadline_arguments::due_text;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 use super::failures::Failures;
 use super::progress::render_lost;
-use super::times::{TimedJob, Times};
+use super::submit_arguments::due_text;
+use super::times::{TimedJob, Times, add_cost, render_cost_line};
 
 /// Failed attempts that are looked at.
 const MOST_FAILURES: usize = 100;

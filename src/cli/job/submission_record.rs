@@ -1,18 +1,16 @@
 //! What was asked of `job submit`, kept on this machine for `job resubmit`: neither JobTracker keeps the files and options of a job
 //! that has ended. Beside the job's id: the options and the folder that paths are relative to, never a key.
 
-use std::fs;
-use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use serde::{Deserialize, Serialize};
 
-use crate::client::job::JobClientError;
-use crate::client::job::JobId;
+use crate::client::job::{JobClientError, JobId};
 use crate::fs::{FileUri, LocalFileSystem};
 
-use super::error::JobCommandError;
+use super::connection::JobCommandError;
 use super::submit_arguments::SubmitArguments;
 
 /// Folder below the home directory.
@@ -22,10 +20,8 @@ const MOST_RECORDS: usize = 1_000;
 /// Longest record, bytes.
 const MAX_BYTES: u64 = 16 << 20;
 
-/// A submission as it was asked for.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct SubmissionRecord {
-    /// The job.
     pub(super) job: JobId,
     /// When it was accepted, epoch ms.
     pub(super) submitted_ms: i64,
@@ -54,7 +50,6 @@ impl SubmissionRecord {
         remove_oldest(&folder)
     }
 
-    /// The record of a job.
     pub(super) fn read(job: JobId) -> Result<Self, JobCommandError> {
         let unknown = |why: String| {
             JobCommandError::Argument(format!(

@@ -9,28 +9,25 @@ use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
 use crate::cli::terminal::print_error;
 use crate::cli::time_text::with_shown_times;
-use crate::client::job::deadline_line::DeadlineLine;
 use crate::client::job::earlier_output::{EarlierOutput, has_parts};
 use crate::client::job::streaming::{StreamingJob, shell_word};
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
-use crate::client::job::view::{CounterLine, JobLine, JobState};
+use crate::client::job::view::{CounterLine, DeadlineLine, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::{FileSystems, FileUri};
 use crate::model::{as_shell_word, counted};
 
-use super::connection::Connection;
-use super::cost_text::{add_cost, render_cost_line};
+use super::connection::{Connection, JobCommandError, Outcome};
 use super::counters::{main_counters, render_counters};
-use super::deadline_arguments::due_text;
 use super::dry_run::dry_run;
-use super::error::{JobCommandError, Outcome};
 use super::failures::Failures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
 use super::progress::{Progress, no_worker};
 use super::remarks::{idle_values, mistyped_properties, no_input};
 use super::submission_record::SubmissionRecord;
-use super::submit_arguments::SubmitArguments;
+use super::submit_arguments::{SubmitArguments, due_text};
+use super::times::{add_cost, render_cost_line};
 
 /// Where a job has its signature.
 const SIGNATURE: &str = "mapred.job.signature";
@@ -74,17 +71,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let working_dir = configuration.working_dir(user, &std::env::current_dir()?).map_err(JobClientError::from)?;
     let job = arguments.job(&working_dir)?;
     check_commands(&job)?;
-    for property in &arguments.properties() {
-        if let Some((name, other)) = property.split_once('=')
-            && name.trim() == USER_NAME
-            && other != user
-        {
-            let text = format!(
-                "-D {USER_NAME}={other}: {user} submits this job, and it is of no other user; expected --as {other}"
-            );
-            return Err(JobCommandError::Argument(text));
-        }
-    }
+    check_user(arguments, user)?;
     if let Some(due) = arguments.deadline.passed(crate::clock::wall_ms()).filter(|_| arguments.dry_run) {
         return Err(passed(&due));
     }
@@ -102,15 +89,58 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     let prepared = prepared.map_err(|error| arguments.explained(error))?;
     let prepared = prepared.with_web(connection.market.clone());
     if arguments.dry_run {
-        return dry_run(
-            &prepared,
-            &connection.market,
-            connection_arguments.signer()?.as_ref(),
-            &arguments.deadline,
-            form,
-        )
-        .await;
+        let signer = connection_arguments.signer()?;
+        return dry_run(&prepared, &connection.market, signer.as_ref(), &arguments.deadline, form).await;
     }
+    warn_of_mistakes(arguments, &prepared, &connection).await;
+    let (reduces, queue) = (prepared.reduces(), prepared.queue().to_owned());
+    let submitted = tokio::select! {
+        submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => match submitted {
+            Ok(submitted) => submitted,
+            Err(error) => return Err(refusal(error, &queue, arguments, signing.as_ref(), &mut connection.jobtracker).await),
+        },
+        _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
+    };
+    let job = submitted.job;
+    if let Err(error) = record(arguments, job, &output) {
+        print_error(&format!("jobtracker: warning: `job resubmit {job}` will not work: no record: {error}"));
+    }
+    if let Some(remark) = no_input(submitted.files) {
+        print_error(&format!("jobtracker: warning: {remark}"));
+    }
+    if let Some(earlier) = earlier {
+        earlier.remove().map_err(JobClientError::from)?;
+    }
+    if arguments.deadline.is_stated() {
+        let line = connection.jobtracker.job(job).await?;
+        print_error(&render_deadline(&line, arguments.deadline.passed(crate::clock::wall_ms()).as_deref()));
+    }
+    if arguments.detach {
+        return detach(&mut connection, arguments, &submitted, &output).await;
+    }
+    let mut progress = Progress::new(form == Form::Json);
+    progress.print(&render_submitted(&submitted, reduces));
+    follow(connection, arguments, job, (&files, &output), progress).await
+}
+
+/// Refuses a `-D user.name` of somebody else than `user`, who submits.
+fn check_user(arguments: &SubmitArguments, user: &str) -> Result<(), JobCommandError> {
+    for property in &arguments.properties() {
+        if let Some((name, other)) = property.split_once('=')
+            && name.trim() == USER_NAME
+            && other != user
+        {
+            let text = format!(
+                "-D {USER_NAME}={other}: {user} submits this job, and it is of no other user; expected --as {other}"
+            );
+            return Err(JobCommandError::Argument(text));
+        }
+    }
+    Ok(())
+}
+
+/// Warns of what is probably a mistake, but may be meant.
+async fn warn_of_mistakes(arguments: &SubmitArguments, prepared: &PreparedJob, connection: &Connection) {
     for (option, command) in arguments.commands() {
         if let Some(word) = shell_word(command) {
             print_error(&format!(
@@ -133,74 +163,59 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
         print_error(&format!("jobtracker: warning: {remark}"));
     }
     // Without either there are no stock TaskTrackers in sight.
-    let knows_hadoop = connection_arguments.market.place.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
+    let knows_hadoop = arguments.connection.market.place.conf.is_some() || std::env::var_os("HADOOP_HOME").is_some();
     if prepared.needs_built_in_worker() && knows_hadoop && connection.market.may_have_stock_workers().await {
         print_error(
             "jobtracker: warning: stock TaskTrackers cannot run this job, built-in workers can; for stock ones give --streaming-jar FILE, or set HADOOP_HOME to a folder with contrib/streaming",
         );
     }
-    let reduces = prepared.reduces();
-    let queue = prepared.queue().to_owned();
-    let submitted = tokio::select! {
-        submitted = prepared.submit(&mut connection.jobtracker, signing.as_ref()) => {
-            match submitted {
-                Ok(submitted) => submitted,
-                Err(JobClientError::Refused(text)) if text.contains(" passed ") || text.contains("lies in the past") => {
-                    let due = arguments.deadline.passed(crate::clock::wall_ms());
-                    return Err(due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due)));
-                }
-                Err(error) => {
-                    // A signature is of its user's queue, whatever queues there are.
-                    let error = match is_signed_by_hand(arguments) {
-                        true => error,
-                        false => with_missing_queue(error, &queue, &mut connection.jobtracker).await,
-                    };
-                    return Err(with_signer(error, signing.as_ref(), arguments).into());
-                }
-            }
+}
+
+/// Why the JobTracker has not taken the job, in the words of this command line.
+async fn refusal(
+    error: JobClientError,
+    queue: &str,
+    arguments: &SubmitArguments,
+    signing: Option<&SigningOptions>,
+    jobtracker: &mut JobTrackerClient,
+) -> JobCommandError {
+    match error {
+        JobClientError::Refused(text) if text.contains(" passed ") || text.contains("lies in the past") => {
+            let due = arguments.deadline.passed(crate::clock::wall_ms());
+            due.map_or_else(|| JobClientError::Refused(text).into(), |due| passed(&due))
         }
-        _ = tokio::signal::ctrl_c() => return Ok((String::new(), ExitCode::from(INTERRUPTED))),
+        // A signature is of its user's queue, whatever queues there are.
+        error if is_signed_by_hand(arguments) => with_signer(error, signing, arguments).into(),
+        error => with_signer(with_missing_queue(error, queue, jobtracker).await, signing, arguments).into(),
+    }
+}
+
+/// Says why the submitted job waits, if it does, and leaves it to itself.
+async fn detach(
+    connection: &mut Connection,
+    arguments: &SubmitArguments,
+    submitted: &Submitted,
+    output: &FileUri,
+) -> Outcome {
+    let line = connection.jobtracker.job(submitted.job).await?;
+    let costs = arguments.connection.costs(&line)?;
+    let why = match line.why_it_waits() {
+        Some(why) => Some(why.clone()),
+        None if connection.jobtracker.worker_count().await? == 0 => Some(no_worker()),
+        // Unsigned jobs are of no market.
+        None if submitted.is_signed => costs.why_unpaid(submitted.job).await,
+        None => None,
     };
-    if let Err(error) = record(arguments, submitted.job, &output) {
-        print_error(&format!(
-            "jobtracker: warning: `job resubmit {}` will not work: no record: {error}",
-            submitted.job
-        ));
+    if let Some(why) = why {
+        print_error(&format!("jobtracker: warning: {}: {why}", submitted.job));
     }
-    if let Some(remark) = no_input(submitted.files) {
-        print_error(&format!("jobtracker: warning: {remark}"));
-    }
-    if let Some(earlier) = earlier {
-        earlier.remove().map_err(JobClientError::from)?;
-    }
-    if arguments.deadline.is_stated() {
-        let line = connection.jobtracker.job(submitted.job).await?;
-        print_error(&render_deadline(&line, arguments.deadline.passed(crate::clock::wall_ms()).as_deref()));
-    }
-    if arguments.detach {
-        let line = connection.jobtracker.job(submitted.job).await?;
-        let costs = arguments.connection.costs(&line)?;
-        let why = match line.why_it_waits() {
-            Some(why) => Some(why.clone()),
-            None if connection.jobtracker.worker_count().await? == 0 => Some(no_worker()),
-            // Unsigned jobs are of no market.
-            None if submitted.is_signed => costs.why_unpaid(submitted.job).await,
-            None => None,
-        };
-        if let Some(why) = why {
-            print_error(&format!("jobtracker: warning: {}: {why}", submitted.job));
+    let text = match arguments.connection.form() {
+        Form::Json => {
+            json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output.to_string() }))
         }
-        let text = match form {
-            Form::Json => {
-                json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output.to_string() }))
-            }
-            Form::Table => format!("{}\n", submitted.job),
-        };
-        return Ok((text, ExitCode::SUCCESS));
-    }
-    let mut progress = Progress::new(form == Form::Json);
-    progress.print(&render_submitted(&submitted, reduces));
-    follow(connection, arguments, submitted.job, (&files, &output), progress).await
+        Form::Table => format!("{}\n", submitted.job),
+    };
+    Ok((text, ExitCode::SUCCESS))
 }
 
 /// Keeps what was asked for.
@@ -221,12 +236,9 @@ fn record(arguments: &SubmitArguments, job: JobId, output: &FileUri) -> std::io:
     record.write()
 }
 
-/// What a job has left in its output directory.
 #[derive(Debug)]
 enum OutputState<'a> {
-    /// All of its result.
     Complete(&'a FileUri),
-    /// Results of some of its tasks.
     Incomplete(&'a FileUri),
     /// Nothing.
     None(&'a FileUri),

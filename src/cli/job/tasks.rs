@@ -6,8 +6,7 @@ use crate::cli::market_text::{Form, columns, json, lines};
 use crate::cli::time_text::format_time;
 use crate::client::job::JobId;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 
 /// Longest status text in the table, characters.
 const LONGEST_STATUS: usize = 60;
@@ -69,7 +68,6 @@ fn render(tasks: &JobTasks) -> String {
     lines(&table)
 }
 
-/// A file and a range of its bytes.
 fn input_text(input: &TaskInput) -> String {
     let TaskInput { file, start_bytes, length_bytes } = input;
     let path = file.strip_prefix("file:").unwrap_or(file);

@@ -4,19 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::Serialize;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::api::{JobTimes, JobTimesList};
+use crate::cli::time_text::format_time;
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
+use crate::client::job::watch::JobCost;
 
-use super::connection::ConnectionArguments;
-use super::error::JobCommandError;
+use super::connection::{ConnectionArguments, JobCommandError};
 
 /// Timeout of the request: the list must not wait for it.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is known of the times of jobs.
 pub(super) struct Times {
     /// By job; only the newest are listed.
     by_job: BTreeMap<JobId, JobTimes>,
@@ -29,7 +30,6 @@ pub(super) struct Times {
     error: Option<String>,
 }
 
-/// A job with its times.
 #[derive(Debug, Serialize)]
 pub(super) struct TimedJob<'a> {
     #[serde(flatten)]
@@ -48,7 +48,6 @@ pub(super) struct TimedJob<'a> {
 }
 
 impl Times {
-    /// Asks the JobTracker of these jobs.
     pub(super) async fn of(connection: &ConnectionArguments, jobs: &[JobLine]) -> Result<Self, JobCommandError> {
         let Some(first) = jobs.first() else { return Ok(Self::unknown(None)) };
         let (market, signer) = (connection.market_of(first)?, connection.signer()?);
@@ -70,7 +69,6 @@ impl Times {
         Self { by_job: BTreeMap::new(), at_ms: None, has_costs: false, is_market_ruling: false, error }
     }
 
-    /// A job with what is known of it.
     pub(super) fn timed<'a>(&self, job: &'a JobLine) -> TimedJob<'a> {
         let times = self.by_job.get(&job.job);
         let finish_ms = times.and_then(|times| times.finish_ms);
@@ -90,10 +88,36 @@ impl Times {
     }
 }
 
+/// The cost for people; `None` without a market.
+pub(super) fn render_cost(cost: &JobCost) -> Option<String> {
+    match cost {
+        JobCost::None => None,
+        JobCost::UpToLastTick(cost) => Some(cost.clone()),
+        JobCost::Unknown { since_ms, reason } => Some(format!("unknown since {}: {reason}", format_time(*since_ms))),
+    }
+}
+
+/// The same on a line of its own.
+pub(super) fn render_cost_line(cost: &JobCost) -> Option<String> {
+    let is_known = matches!(cost, JobCost::UpToLastTick(_));
+    render_cost(cost).map(|text| if is_known { text + " up to the last tick" } else { text })
+}
+
+/// The members `cost`, null if there is none or it is unknown, and `cost_error`.
+pub(super) fn add_cost(object: &mut Value, cost: &JobCost) {
+    let (value, error) = match cost {
+        JobCost::None => (Value::Null, Value::Null),
+        JobCost::UpToLastTick(cost) => (json!(cost), Value::Null),
+        JobCost::Unknown { .. } => (Value::Null, json!(render_cost(cost))),
+    };
+    (object["cost"], object["cost_error"]) = (value, error);
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::client::job::view::JobState;
+
+    use super::*;
 
     /// What jobs have cost stays in the list while another scheduler rules, and is no column where nothing was charged.
     #[test]
@@ -143,5 +167,20 @@ mod tests {
         assert_eq!(of(&times(Some(start_ms + 5), None), &ended), (Some(5), Some(5), None, true));
         assert_eq!(of(&Times::unknown(Some("no answer".to_owned())), &ended), (None, None, None, true));
         assert_eq!(of(&Times::unknown(None), &job), (None, None, None, false));
+    }
+
+    #[test]
+    fn a_cost_that_cannot_be_read_is_never_an_old_one() {
+        let unknown = JobCost::Unknown { since_ms: 1_700_000_000_000, reason: "access denied".to_owned() };
+        let known = JobCost::UpToLastTick("1.5".to_owned());
+        let lines = [&unknown, &known, &JobCost::None].map(render_cost_line);
+        let expected =
+            [Some("unknown since 2023-11-14T22:13:20Z: access denied"), Some("1.5 up to the last tick"), None];
+        assert_eq!(lines.each_ref().map(Option::as_deref), expected);
+        let mut object = json!({});
+        add_cost(&mut object, &unknown);
+        assert!(object["cost"].is_null() && object["cost_error"].is_string(), "{object}");
+        add_cost(&mut object, &known);
+        assert_eq!(object, json!({ "cost": "1.5", "cost_error": null }));
     }
 }

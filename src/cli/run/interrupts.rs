@@ -11,7 +11,6 @@ pub(super) const INTERRUPTED_BASE: u8 = 128;
 /// The numbers of signals as they come.
 pub(super) type Interrupts = UnboundedReceiver<u8>;
 
-/// Ctrl-C and SIGTERM from now on.
 pub(super) fn interrupts() -> io::Result<Interrupts> {
     let (send, receive) = unbounded_channel();
     for kind in [SignalKind::interrupt(), SignalKind::terminate()] {

@@ -8,9 +8,9 @@ use tokio::time::sleep;
 
 use crate::api::applications::{ApplicationReport, ContainerReport, ContainerState, ReportedFinalStatus};
 use crate::cli::app::{AppCommandError, failure_text};
-use crate::cli::interrupt::Choice;
 use crate::cli::market_text::{Form, json};
 use crate::cli::pasted::{pasted, pasted_at};
+use crate::cli::prompts::Choice;
 use crate::cli::terminal::print_error;
 use crate::client::applications::{ApplicationClient, ContainerQuery, WorkItems, items_without};
 use crate::model::{ApplicationId, ContainerExit};

@@ -4,7 +4,6 @@ mod arguments;
 mod interrupts;
 mod items;
 mod one_command;
-mod option_at_fault;
 mod output;
 mod progress;
 #[cfg(test)]
@@ -17,27 +16,23 @@ use crate::client::applications::{ApplicationClient, ApplicationClientError, Run
 use crate::model::counted;
 
 use super::app::{AppCommandError, client_of};
-use super::interrupt::prompt;
 use super::market_text::{Form, json};
+use super::prompts::prompt;
 use super::terminal::print_error;
 
 pub(crate) use arguments::RunArguments;
 
+use arguments::option_at;
 use interrupts::{INTERRUPTED_BASE, Interrupts, interrupts};
 use items::follow_items;
 use one_command::follow_command;
-use option_at_fault::option_at;
 use output::Outputs;
 
 /// How often another id is asked for when the server has forgotten the one that it gave.
 const MOST_FORGOTTEN: u32 = 5;
 
-/// Runs the command. Exit codes: of one command its own, 128 + the signal's number if it died of one; of items 0 if every
-/// one has ended with 0, else 1; otherwise 1 the command could not run or was ended from outside, 2 wrong usage or refused,
-/// 3 denied, 4 unreachable.
-///
-/// # Errors
-/// [`AppCommandError`]
+/// Runs the command. Exit codes: of one command its own, 128 + the signal's number if it died of one; of items 0 if every one has ended
+/// with 0, else 1; otherwise 1 the command could not run or was ended from outside, 2 wrong usage or refused, 3 denied, 4 unreachable.
 pub(crate) fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCommandError> {
     let form = arguments.market.form();
     let submission = arguments.submission(&std::env::current_dir()?)?;

@@ -26,8 +26,7 @@ const OUTPUT_LOST: u8 = 4;
 /// The signal of a program that writes to a closed pipe.
 const SIGPIPE: u8 = 13;
 
-/// Shows the output of a command until it has ended; returns the exit code. The first interrupt kills it, the second leaves
-/// it to its end.
+/// Shows the output of a command until it has ended; returns the exit code. The first interrupt kills it, the second leaves it to its end.
 pub(super) async fn follow_command(
     client: &ApplicationClient,
     application: ApplicationId,
@@ -154,7 +153,6 @@ fn waiting_line(application: ApplicationId, known: Option<&ApplicationReport>) -
     }
 }
 
-/// Says that the server is gone or back.
 pub(super) fn say(application: ApplicationId, news: ConnectionNews) {
     print_error(&match news {
         ConnectionNews::Lost(reason) => format!("{reason}; {application} continues, waiting for the JobTracker"),

@@ -25,7 +25,6 @@ pub(super) struct Printer<'a, 'o> {
     pub(super) is_incomplete: bool,
 }
 
-/// The container whose logs are read now.
 struct Current<'a> {
     container: ContainerReport,
     logs: Vec<(ContainerLog<'a>, LogName, u64)>,
@@ -44,7 +43,6 @@ impl<'a, 'o> Printer<'a, 'o> {
         self.current.as_ref().map(|current| &current.container)
     }
 
-    /// Whether more may come now.
     pub(super) fn is_running(&self) -> bool {
         self.container().is_some_and(|container| container.state == ContainerState::Running)
     }
@@ -68,9 +66,6 @@ impl<'a, 'o> Printer<'a, 'o> {
     }
 
     /// Passes on the rest of what a container has written that has ended, once.
-    ///
-    /// # Errors
-    /// The output cannot be written.
     pub(super) async fn close(&mut self) -> Result<(), AppCommandError> {
         if self.current.as_ref().is_none_or(|current| current.is_closed) {
             return Ok(());
@@ -86,10 +81,7 @@ impl<'a, 'o> Printer<'a, 'o> {
         Ok(())
     }
 
-    /// Passes on what is new.
-    ///
-    /// # Errors
-    /// The outer one: the output cannot be written. The inner one: a log cannot be read now.
+    /// Passes on what is new. Errors: the outer one: the output cannot be written. The inner one: a log cannot be read now.
     pub(super) async fn print_news(&mut self) -> Result<Result<(), ApplicationClientError>, AppCommandError> {
         let Some(current) = &mut self.current else { return Ok(Ok(())) };
         let mut outcome = Ok(());

@@ -14,9 +14,7 @@ use crate::client::applications::count_items;
 /// Minimum time between lines.
 const LINE_PAUSE: Duration = Duration::from_secs(1);
 
-/// Progress output.
 pub(super) struct ItemProgress {
-    /// How many items there are.
     count: u64,
     form: ProgressForm,
     /// Why nothing runs, as it was said last.

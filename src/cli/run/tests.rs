@@ -8,7 +8,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::api::applications::{
     ApplicationReport, ApplicationState, ContainerReport, ContainerState, ItemRules, ReportedFinalStatus,
 };
-use crate::cli::interrupt::Choice;
+use crate::cli::prompts::Choice;
 use crate::client::applications::WorkItems;
 use crate::client::applications::tests::{
     APPLICATION, FakeServer, Reply, Sent, example_application, example_container,
@@ -24,8 +24,7 @@ struct Moment {
     containers: Vec<ContainerReport>,
 }
 
-/// A server that passes from moment to moment with each report asked for, and stays in the last; a kill leads to an end of
-/// its own.
+/// A server that passes from moment to moment with each report asked for, and stays in the last; a kill leads to an end of its own.
 struct Stage {
     moments: Vec<Moment>,
     at: Option<usize>,

@@ -1,14 +1,15 @@
-//! Edits of the ACL file and of the file of old keys beside it, under one lock: that of the ACL file.
+//! Which ACL file the `user` commands read and edit, why they cannot, and edits of it and of the file of old keys beside it, under one lock: that of the ACL file.
 
 use std::path::{Path, PathBuf};
 
+use crate::cli::exit_code::WRONG_USAGE;
+use crate::cli::market_command::MarketCommandError;
+use crate::cli::serve::ConfigurationArguments;
+use crate::config::ConfigError;
 use crate::fs::{FsError, LockedFile, replace_file};
 use crate::lifecycle::retiring_path;
-use crate::market::{Acl, AclEditError, AclText, RetiringKey, Role};
+use crate::market::{Acl, AclEditError, AclError, AclText, RetiringKey, Role};
 
-use super::failure::UserFailure;
-
-/// The locked ACL file.
 pub(super) struct Edit {
     acl: LockedFile,
     /// Whether it did not exist before.
@@ -20,7 +21,6 @@ impl Edit {
         Ok(Self { acl: LockedFile::open(path)?, is_new: false })
     }
 
-    /// Creates a missing file.
     pub(super) fn create(path: &Path) -> Result<Self, UserFailure> {
         let (acl, is_new) = LockedFile::open_or_create(path)?;
         Ok(Self { acl, is_new })
@@ -30,7 +30,6 @@ impl Edit {
         self.acl.path()
     }
 
-    /// The users and keys in the file.
     pub(super) fn acl(&self) -> Result<Acl, UserFailure> {
         self.edit(|text| Ok(Acl::parse(text.text, text.file).map_err(AclEditError::from)?))
     }
@@ -130,5 +129,79 @@ impl Edit {
         let lines = keys.iter().map(|old| format!("{} {} {}\n", old.user, old.until_ms, old.key.secret()));
         let text = format!("# old keys that stay valid until a time, ms since 1970\n{}", lines.collect::<String>());
         Ok(replace_file(&path, &text, self.acl.access()?)?)
+    }
+}
+
+/// Which ACL file, and how to answer.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct AclFileArguments {
+    /// The ACL file; default: the one that the daemon of this configuration reads, mapred.priority-scheduler.acl-file or, without a
+    /// market, jobtracker.containers.acl-file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["conf", "define"])]
+    acl_file: Option<PathBuf>,
+    /// The daemon's configuration, which names the ACL file.
+    #[command(flatten)]
+    pub(super) configuration: ConfigurationArguments,
+    /// Print JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+impl AclFileArguments {
+    /// Where it is. Errors: the configuration cannot be read, or names none.
+    pub(super) fn path(&self) -> Result<PathBuf, ConfigError> {
+        match &self.acl_file {
+            Some(path) => Ok(path.clone()),
+            None => self.configuration.load_options().acl_file(),
+        }
+    }
+}
+
+/// Why a user cannot be changed; the ACL file is as before.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UserFailure {
+    #[error("{0}")]
+    Config(#[from] ConfigError),
+    #[error("{0}")]
+    File(#[from] FsError),
+    #[error("{0}")]
+    Edit(#[from] AclEditError),
+    #[error("{0}; repair the file first")]
+    OldKeys(AclError),
+    #[error("{name} is not added, since {by} could not send {query}: {source}")]
+    Queue {
+        /// The new user.
+        name: String,
+        by: String,
+        query: String,
+        /// Why not.
+        source: Box<MarketCommandError>,
+    },
+    #[error("{0}")]
+    Argument(Box<MarketCommandError>),
+    #[error("{user} is no administrator in {}: give one of its administrators by --as", file.display())]
+    NotAdministrator {
+        /// Who would add it.
+        user: String,
+        file: PathBuf,
+    },
+    #[error("no key can be made: {0}")]
+    NoRandomness(getrandom::Error),
+}
+
+impl From<MarketCommandError> for UserFailure {
+    fn from(error: MarketCommandError) -> Self {
+        Self::Argument(Box::new(error))
+    }
+}
+
+impl UserFailure {
+    /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) | Self::NotAdministrator { .. } => WRONG_USAGE,
+            Self::Queue { source, .. } | Self::Argument(source) => source.exit_code(),
+            Self::File(_) | Self::NoRandomness(_) => 1,
+        }
     }
 }

@@ -8,12 +8,9 @@ use crate::client::market::Signer;
 use crate::market::{Acl, Role};
 use crate::model::Credits;
 
-use super::acl_file::AclFileArguments;
-use super::edit::Edit;
-use super::failure::UserFailure;
+use super::edit::{AclFileArguments, Edit, UserFailure};
 use super::own_queue::market_client;
 
-/// A user.
 #[derive(Debug, serde::Serialize)]
 struct UserLine {
     user: String,
@@ -27,9 +24,6 @@ struct UserLine {
 }
 
 /// Lists the users; what the running JobTracker does not say is left out, and why is said.
-///
-/// # Errors
-/// The ACL file cannot be read.
 pub(super) fn list(file: &AclFileArguments, server: Option<&str>) -> Result<String, UserFailure> {
     let edit = Edit::open(&file.path()?)?;
     let (acl, old_keys) = (edit.acl()?, edit.old_keys()?);

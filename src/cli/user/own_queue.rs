@@ -12,8 +12,7 @@ use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::client::signed_query::escaped;
 use crate::market::Role;
 
-use super::edit::Edit;
-use super::failure::UserFailure;
+use super::edit::{Edit, UserFailure};
 
 /// What the queue of a new user gets.
 #[derive(Clone, Debug, Default, clap::Args)]

@@ -10,7 +10,6 @@ use crate::market::signature::sign;
 /// Where the interface begins.
 const BASE: &str = "/ws/v1/cluster";
 
-/// A call, before it is known who sends it when.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Call {
     pub(super) method: Method,
@@ -26,7 +25,6 @@ pub(super) struct Call {
 /// A call as it is sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct AddressedCall {
-    /// Path and query.
     pub(super) target: String,
     /// Value of `Authorization`.
     pub(super) authorization: Option<String>,
@@ -44,7 +42,6 @@ impl Call {
         }
     }
 
-    /// With a parameter.
     pub(super) fn with(mut self, name: &str, value: &str) -> Self {
         self.parameters += &format!("{name}={}&", escaped(value));
         self
@@ -55,7 +52,6 @@ impl Call {
         Self { signer_parameter: "user.name", ..self.with("user", user) }
     }
 
-    /// With a body of JSON.
     pub(super) fn with_body(self, body: String) -> Self {
         Self { body: Some(body), ..self }
     }

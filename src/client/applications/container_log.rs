@@ -9,7 +9,6 @@ use super::call::Call;
 use super::error::ApplicationClientError;
 use super::exchange::ApplicationClient;
 
-/// A log of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LogName {
     /// Standard output.
@@ -38,7 +37,6 @@ struct Place {
 }
 
 impl LogName {
-    /// Its name in addresses.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Stdout => "stdout",
@@ -48,15 +46,12 @@ impl LogName {
 }
 
 impl<'a> ContainerLog<'a> {
-    /// A log.
     pub(crate) fn new(client: &'a ApplicationClient, container: ContainerId, name: LogName) -> Self {
         Self { client, container, name, place: None }
     }
 
     /// What it has from an offset on, bytes; empty if there is nothing yet.
-    ///
-    /// # Errors
-    /// [`ApplicationClientError`]: its node is lost, the caller may not see it, or the worker does not answer.
+    /// Errors: its node is lost, the caller may not see it, or the worker does not answer.
     pub(crate) async fn read_from(&mut self, from_bytes: u64) -> Result<Vec<u8>, ApplicationClientError> {
         let is_known = self.place.is_some();
         let (node, status, body) = self.read_once(from_bytes).await?;
@@ -96,7 +91,6 @@ impl<'a> ContainerLog<'a> {
         }
     }
 
-    /// Asks the server where the log is.
     async fn find(&self) -> Result<Place, ApplicationClientError> {
         let Self { container, name, .. } = self;
         let address = format!("/containers/{container}/logs/{}", name.name());
@@ -113,7 +107,6 @@ impl<'a> ContainerLog<'a> {
     }
 }
 
-/// The place that a `Location` names, without a range.
 fn place_in(location: &str) -> Option<Place> {
     let url = HttpUrl::parse(location).ok()?;
     let target = url.path_and_query();

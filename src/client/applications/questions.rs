@@ -1,7 +1,10 @@
 //! What is asked of the server: ids, submission, reports, kills.
 
+use std::time::Duration;
+
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
+use tokio::time::{Instant, sleep};
 
 use crate::api::applications::{ApplicationReport, ApplicationState, ContainerReport};
 use crate::client::http_request::BytesAnswer;
@@ -15,20 +18,16 @@ use super::submission::RunSubmission;
 /// Most entries of one list.
 const MOST_AT_ONCE: usize = 1_000;
 
-/// Which applications are listed.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ApplicationQuery {
     /// In these states; empty: in any.
     pub(crate) states: Vec<ApplicationState>,
-    /// Of this user.
     pub(crate) owner: Option<String>,
-    /// Of this queue.
     pub(crate) queue: Option<String>,
     /// The newest so many.
     pub(crate) limit: usize,
 }
 
-/// Which containers are listed.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ContainerQuery {
     /// Only those that failed by their own fault.
@@ -85,7 +84,6 @@ struct StateAnswer {
 /// What became of a kill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KillOutcome {
-    /// How far the application is.
     pub(crate) state: ApplicationState,
     /// Whether containers of it are still being ended.
     pub(crate) is_ending: bool,
@@ -114,9 +112,6 @@ impl ApplicationClient {
     }
 
     /// Applications, newest first.
-    ///
-    /// # Errors
-    /// [`ApplicationClientError`]
     pub(crate) async fn list(
         &self,
         query: &ApplicationQuery,
@@ -160,7 +155,7 @@ impl ApplicationClient {
     }
 
     /// The call for a report, which the server answers once the version is another than the one known, or the time is over.
-    pub(super) fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
+    fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
         let call = Call::new(Method::GET, &format!("/apps/{id}"));
         match known {
             None => call,
@@ -170,15 +165,12 @@ impl ApplicationClient {
         }
     }
 
-    pub(super) fn read_report(&self, answer: &BytesAnswer) -> Result<ApplicationReport, ApplicationClientError> {
+    fn read_report(&self, answer: &BytesAnswer) -> Result<ApplicationReport, ApplicationClientError> {
         let OneApplication { app } = self.read(&answer.body)?;
         Ok(app)
     }
 
     /// Containers of an application, by number.
-    ///
-    /// # Errors
-    /// [`ApplicationClientError`]
     pub(crate) async fn containers(
         &self,
         id: ApplicationId,
@@ -210,9 +202,6 @@ impl ApplicationClient {
     }
 
     /// One container.
-    ///
-    /// # Errors
-    /// [`ApplicationClientError`]
     pub(crate) async fn container(&self, id: ContainerId) -> Result<ContainerReport, ApplicationClientError> {
         let OneContainer { container } = self.ask(&Call::new(Method::GET, &format!("/containers/{id}"))).await?;
         Ok(container)
@@ -227,5 +216,55 @@ impl ApplicationClient {
         let answer = self.send(&call).await?;
         let StateAnswer { state } = self.read(&answer.body)?;
         Ok(KillOutcome { state, is_ending: answer.status == StatusCode::ACCEPTED })
+    }
+}
+
+/// How long the server may hold an answer back, ms: less than a client waits for any answer.
+const WAIT_MS: u64 = 25_000;
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionNews {
+    /// The server does not answer; why.
+    Lost(String),
+    /// It answers again.
+    Back,
+}
+
+impl ApplicationClient {
+    /// The application once its version differs from `known`; without `known`, at once.
+    pub(crate) async fn next_report(
+        &self,
+        id: ApplicationId,
+        known: Option<u64>,
+        mut news: impl FnMut(ConnectionNews),
+    ) -> Result<ApplicationReport, ApplicationClientError> {
+        let call = Self::report_call(id, known.map(|version| (version, WAIT_MS)));
+        let mut lost_at = None;
+        loop {
+            match self.send_once(&call).await {
+                Ok(answer) => {
+                    if lost_at.take().is_some() {
+                        news(ConnectionNews::Back);
+                    }
+                    let report = self.read_report(&answer)?;
+                    if known != Some(report.version) {
+                        return Ok(report);
+                    }
+                    // A server with many waits answers at once.
+                    sleep(self.pause).await;
+                }
+                Err(error) if error.is_passing() => {
+                    if lost_at.is_none() {
+                        news(ConnectionNews::Lost(error.to_string()));
+                    }
+                    if lost_at.get_or_insert_with(Instant::now).elapsed() > ANSWER_TIMEOUT {
+                        return Err(error);
+                    }
+                    sleep(self.pause).await;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 }

@@ -1,11 +1,15 @@
 //! What `jobtracker run` submits: an unattended application with one stored context and one request.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde::Serialize;
 
 use crate::api::applications::{AskRow, ItemRules, LaunchOnGrant, Placement};
-use crate::model::{ApplicationId, Capability, LaunchContext};
+use crate::client::file_digest::{FileDigest, open_file};
+use crate::model::{ApplicationId, BroughtResource, Capability, LaunchContext, ResourceKind};
 
 /// The name of the only context.
 const SPEC: &str = "run";
@@ -57,9 +61,6 @@ struct Body<'a> {
 
 impl RunSubmission {
     /// The body of `POST /apps`: the same bytes each time, so that it may be sent again.
-    ///
-    /// # Errors
-    /// None in practice: every member can be written.
     pub(crate) fn body(&self, application_id: ApplicationId) -> Result<String, serde_json::Error> {
         let Self { name, queue, capability, context, work } = self;
         let launch = LaunchOnGrant {
@@ -87,6 +88,30 @@ impl RunSubmission {
             specs: BTreeMap::from([(SPEC, context)]),
             ask: [row],
         })
+    }
+}
+
+/// A file that workers bring, as it is now: if it changes, no container starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LocalFile {
+    /// Where it is, its SHA-256 and length.
+    pub(crate) resource: BroughtResource,
+    /// Its lines; the last one need not end in a line break.
+    pub(crate) lines: u64,
+}
+
+/// Any of the three bits that let a file be executed.
+const EXECUTABLE: u32 = 0o111;
+
+impl LocalFile {
+    /// Reads a regular file by its absolute path, whose text is UTF-8. It may be executed if it may be here.
+    /// Errors: no regular file, or the system's error.
+    pub(crate) fn read(path: &Path) -> io::Result<Self> {
+        let executable = open_file(path)?.metadata()?.permissions().mode() & EXECUTABLE != 0;
+        let FileDigest { sha256, bytes, lines } = FileDigest::of(path)?;
+        let resource = format!("file://{}", path.to_string_lossy());
+        let resource = BroughtResource { resource, sha256, size: bytes, kind: ResourceKind::File, executable };
+        Ok(Self { resource, lines })
     }
 }
 

@@ -81,9 +81,7 @@ const CACHES: [CacheKeys; 2] = [
 ];
 
 /// Sets what the client writes for the files and archives that a job's `configuration` names; `archives` are those of options.
-///
-/// # Errors
-/// [`CacheError`]: a file does not exist, cannot be looked at, or is none that can be unpacked.
+/// Errors: a file does not exist, cannot be looked at, or is none that can be unpacked.
 pub(super) fn stamp(
     properties: &mut BTreeMap<String, String>,
     configuration: &Configuration,

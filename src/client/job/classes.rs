@@ -3,7 +3,6 @@
 use crate::config::keys;
 use crate::model::nearest;
 
-/// A kind of classes.
 struct ClassKind {
     /// What a class is.
     name: &'static str,
@@ -86,20 +85,15 @@ const HADOOP: &str = "org.apache.hadoop.";
 pub struct UnknownClass {
     /// Who names it.
     pub(crate) option: String,
-    /// The class.
     pub(crate) class: String,
-    /// What it should be.
     pub(crate) kind: &'static str,
     /// One that may be meant.
     pub(crate) similar: Option<String>,
-    /// What there is.
     pub(crate) expected: String,
 }
 
 /// Checks the classes that `-D` and `--partitioner` name.
-///
-/// # Errors
-/// [`UnknownClass`]: it has no package, or Hadoop's, and Hadoop has no such class. Others may come with a jar.
+/// Errors: it has no package, or Hadoop's, and Hadoop has no such class. Others may come with a jar.
 pub(super) fn check_classes<'a>(
     overrides: impl Iterator<Item = (&'a str, &'a str)>,
     partitioner: Option<&str>,

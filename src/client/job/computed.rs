@@ -60,9 +60,7 @@ const NOTHING: &str = "nothing, since it is always set";
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("-D {name}={value} would have no effect: the client computes this property; expected {instead}")]
 pub struct DroppedProperty {
-    /// The property.
     pub(crate) name: String,
-    /// Its value.
     pub(crate) value: String,
     /// What to give instead.
     pub(crate) instead: &'static str,
@@ -70,9 +68,6 @@ pub struct DroppedProperty {
 
 /// Checks that the properties of a job keep what `-D` sets. The number of maps is what is wanted: the number of splits takes its place, as
 /// in Hadoop. Archives of options follow those of `-D`.
-///
-/// # Errors
-/// [`DroppedProperty`]
 pub(super) fn check_kept<'a>(
     mut overrides: impl Iterator<Item = (&'a str, &'a str)>,
     properties: &BTreeMap<String, String>,

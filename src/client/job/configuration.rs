@@ -1,6 +1,7 @@
-//! Configuration of a submission: stock defaults and conf folder, if one is given, and `-D`.
+//! Configuration of a submission: stock defaults and conf folder, if one is given, and `-D`; and job.xml, as 1.2.1 `Configuration.writeXml` writes it.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::config::conf_folder::add_conf_folder;
@@ -55,7 +56,6 @@ impl JobConfiguration {
         self.configuration.overrides()
     }
 
-    /// The configuration with the properties of a job.
     pub(super) fn with(&self, properties: &BTreeMap<String, String>) -> Result<Configuration, ConfigError> {
         let mut configuration = self.configuration.clone();
         let own = properties.iter().filter(|(name, value)| {
@@ -73,9 +73,7 @@ impl JobConfiguration {
 
     /// What relative paths are relative to: `-D mapred.working.dir`, else `local` where paths without a scheme are those of this machine, else the user's home on the
     /// default file system (1.2.1 `DistributedFileSystem.getHomeDirectory`).
-    ///
-    /// # Errors
-    /// [`FileUriError`]: `local` or the user's name is none.
+    /// Errors: `local` or the user's name is none.
     pub(crate) fn working_dir(&self, user: &str, local: &Path) -> Result<FileUri, FileUriError> {
         let root = self.configuration.default_file_system();
         if let Some(folder) = self.overridden(keys::WORKING_DIR.name) {
@@ -88,19 +86,13 @@ impl JobConfiguration {
     }
 
     /// An expanded value, else the stock default.
-    ///
-    /// # Errors
-    /// [`ConfigError::EndlessExpansion`]
     #[cfg(test)]
     pub(crate) fn text(&self, name: &str) -> Result<Option<String>, ConfigError> {
         let set = self.configuration.named(name)?.map(|setting| setting.value.trim().to_owned());
         Ok(set.or_else(|| stock_default(name).map(str::to_owned)))
     }
 
-    /// A number of at least `least`, else `default`.
-    ///
-    /// # Errors
-    /// [`ConfigError`], with the value's place, if it is not such a number.
+    /// A number of at least `least`, else `default`. Errors: [`ConfigError`], with the value's place, if it is not such a number.
     pub(crate) fn number(&self, name: &str, default: u64, least: u64) -> Result<u64, ConfigError> {
         let Some(setting) = self.configuration.named(name)? else {
             return Ok(stock_default(name).and_then(|text| text.parse().ok()).unwrap_or(default));
@@ -112,9 +104,6 @@ impl JobConfiguration {
     }
 
     /// Where the conf folder and `-D` have the JobTracker.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a value is not an address.
     pub(crate) fn addresses(&self) -> Result<ClientAddresses, ConfigError> {
         ClientAddresses::of(&self.configuration)
     }
@@ -131,8 +120,43 @@ fn first_names(configuration: &Configuration) -> Vec<String> {
     named.collect()
 }
 
+/// A character that XML 1.0 cannot represent.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name} contains the character {character:?}, which cannot be written to job.xml")]
+pub struct JobXmlError {
+    pub(crate) name: String,
+    pub(crate) character: char,
+}
+
+/// The bytes of job.xml.
+pub(super) fn job_xml(properties: &BTreeMap<String, String>) -> Result<Vec<u8>, JobXmlError> {
+    let mut text = String::from("<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"no\"?><configuration>\n");
+    for (name, value) in properties {
+        if let Some(character) = name.chars().chain(value.chars()).find(|character| !is_xml(*character)) {
+            return Err(JobXmlError { name: name.clone(), character });
+        }
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "<property><name>{}</name><value>{}</value></property>", escaped(name), escaped(value));
+    }
+    text += "</configuration>";
+    Ok(text.into_bytes())
+}
+
+fn is_xml(character: char) -> bool {
+    matches!(character, '\t' | '\n' | '\r' | ' '..='\u{d7ff}' | '\u{e000}'..='\u{fffd}' | '\u{10000}'..)
+}
+
+fn escaped(text: &str) -> String {
+    // A parser reads a literal CR as LF.
+    quick_xml::escape::partial_escape(text).replace('\r', "&#13;")
+}
+
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use crate::config::xml;
+
     use super::*;
 
     fn load(folder: Option<&Path>, overrides: &[&str]) -> JobConfiguration {
@@ -188,5 +212,27 @@ mod tests {
     fn a_malformed_number_is_refused_with_its_place() {
         let error = load(None, &["mapred.min.split.size=1k"]).number("mapred.min.split.size", 1, 0).unwrap_err();
         assert!(error.to_string().contains("mapred.min.split.size"), "{error}");
+    }
+
+    fn one(name: &str, value: &str) -> BTreeMap<String, String> {
+        BTreeMap::from([(name.to_owned(), value.to_owned())])
+    }
+
+    #[test]
+    fn characters_that_xml_cannot_represent_are_named() {
+        let error = job_xml(&one("stream.map.output.field.separator", "\u{1}")).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "stream.map.output.field.separator contains the character '\\u{1}', which cannot be written to job.xml"
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn values_read_back(value in "[a<>&\"'\r\n\t é😀]{1,12}") {
+            let bytes = job_xml(&one("k", &value)).unwrap();
+            let document = xml::parse(&bytes).unwrap();
+            prop_assert_eq!(document.properties[0].value.as_deref(), Some(value.as_str()));
+        }
     }
 }

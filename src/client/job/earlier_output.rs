@@ -48,10 +48,7 @@ pub(crate) struct EarlierOutput {
 }
 
 impl EarlierOutput {
-    /// Renames `output` if it exists and a job of this user wrote it.
-    ///
-    /// # Errors
-    /// [`OverwriteError`]; then nothing has changed.
+    /// Renames `output` if it exists and a job of this user wrote it. Errors: [`OverwriteError`]; then nothing has changed.
     pub(crate) fn set_aside(files: &FileSystems, output: &FileUri) -> Result<Option<Self>, OverwriteError> {
         let files = files.of(output);
         let unknown = |path: &FileUri| OverwriteError::Unknown { path: path.shown_path() };
@@ -74,10 +71,7 @@ impl EarlierOutput {
         Ok(Some(Self { files, output: output.clone(), aside, is_removed: false }))
     }
 
-    /// Removes it: the new job is accepted.
-    ///
-    /// # Errors
-    /// [`OverwriteError::Io`]; then part of it may be left.
+    /// Removes it: the new job is accepted. Errors: [`OverwriteError::Io`]; then part of it may be left.
     pub(crate) fn remove(mut self) -> Result<(), OverwriteError> {
         self.is_removed = true;
         self.files.remove_dir_all(&self.aside).map(drop).map_err(failed("remove", &self.aside))

@@ -10,10 +10,10 @@ use crate::streaming::plan::UnsupportedJob;
 use super::cache::CacheError;
 use super::classes::UnknownClass;
 use super::computed::DroppedProperty;
+use super::configuration::JobXmlError;
 use super::earlier_output::OverwriteError;
 use super::input::InputError;
 use super::jar::JarError;
-use super::job_xml::JobXmlError;
 use super::split::TooManySplits;
 
 /// Why a call of the job client failed.
@@ -157,12 +157,10 @@ impl JobClientError {
         }
     }
 
-    /// Converts an error of a request for a log.
     pub(super) fn of_log(error: &HttpError, attempt: AttemptId, tracker: &str) -> Self {
         Self::Log { attempt, tracker: tracker.to_owned(), reason: error.to_string() }
     }
 
-    /// Whether the JobTracker may answer later.
     pub(crate) fn is_unreachable(&self) -> bool {
         matches!(self, Self::Unreachable { .. })
     }

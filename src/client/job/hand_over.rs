@@ -81,7 +81,6 @@ impl HandOver {
     }
 }
 
-/// The files in a folder with their lengths, by name.
 pub(super) fn files_in(folder: &Path) -> Result<Vec<(PathBuf, u64)>, JobClientError> {
     let unreadable =
         |error: std::io::Error| JobClientError::Refused(format!("cannot read {}: {error}", folder.display()));

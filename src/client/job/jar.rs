@@ -126,9 +126,6 @@ fn open(path: &Path) -> Result<CheckedFile, JarError> {
 }
 
 /// Creates the jar with mode 0644: shipped files first, then the other files of the streaming jar.
-///
-/// # Errors
-/// [`JarError`]
 pub(crate) fn write_jar(jar: &Path, files: &[ShippedFile], streaming_jar: Option<&Path>) -> Result<(), JarError> {
     let options = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o644).open(jar);
     let file = options.map_err(io_error("write", jar))?;

@@ -1,7 +1,7 @@
 //! Client of the JobSubmissionProtocol, of this or the Java JobTracker; reconnects by itself.
 
+use crate::client::http_request::waiting_for;
 use crate::client::market::{MarketClient, MarketClientError, SignedReadError, Signer};
-use crate::client::slow_answer::waiting_for;
 use crate::config::HostPort;
 use crate::ipc::client::{IpcClient, IpcError};
 use crate::model::{AttemptId, JobId, Kind};
@@ -47,20 +47,15 @@ impl JobTrackerClient {
         Self { web: Some(web), signer, ..self }
     }
 
-    /// Address of the JobTracker.
     pub(crate) fn address(&self) -> &HostPort {
         &self.address
     }
 
-    /// User name of the calls.
     pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
     /// Address of this machine on the connection to the JobTracker.
-    ///
-    /// # Errors
-    /// The connection fails.
     pub(super) async fn local_address(&mut self) -> Result<std::net::IpAddr, JobClientError> {
         let address = self.connection().await.and_then(|connection| Ok(connection.local_address()?));
         address.map_err(|error| self.error(error))
@@ -129,10 +124,6 @@ impl JobTrackerClient {
         Ok(self.connection.insert(connection))
     }
 
-    /// Status of a job; `None` if it is unknown.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(super) async fn status(&mut self, job: JobId) -> Result<Option<JobStatus>, JobClientError> {
         match self.call(Ask::GetJobStatus { job: Some(job) }).await? {
             Value::JobStatus(status) => Ok(status),
@@ -140,10 +131,7 @@ impl JobTrackerClient {
         }
     }
 
-    /// A job.
-    ///
-    /// # Errors
-    /// [`JobClientError`], for an unknown job too.
+    /// A job. Errors: [`JobClientError`], for an unknown job too.
     pub(crate) async fn job(&mut self, job: JobId) -> Result<JobLine, JobClientError> {
         let status = self.status(job).await?.ok_or(JobClientError::UnknownJob(job))?;
         self.line(&status).await
@@ -164,10 +152,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// Unfinished jobs, or all known ones, by id.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn jobs(&mut self, all: bool) -> Result<Vec<JobLine>, JobClientError> {
         let call = if all { Ask::GetAllJobs } else { Ask::JobsToComplete };
         let Value::JobStatuses(mut statuses) = self.call(call).await? else {
@@ -181,10 +165,6 @@ impl JobTrackerClient {
         Ok(lines)
     }
 
-    /// The ids of unfinished jobs.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn job_ids(&mut self) -> Result<Vec<JobId>, JobClientError> {
         match self.call(Ask::JobsToComplete).await? {
             Value::JobStatuses(statuses) => Ok(statuses.iter().map(|status| status.id).collect()),
@@ -192,10 +172,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// The names of all queues.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn queues(&mut self) -> Result<Vec<String>, JobClientError> {
         match self.call(Ask::GetQueues).await? {
             Value::Queues(queues) => Ok(queues.into_iter().map(|queue| queue.name.0).collect()),
@@ -203,18 +179,11 @@ impl JobTrackerClient {
         }
     }
 
-    /// Kills a job.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn kill(&mut self, job: JobId) -> Result<(), JobClientError> {
         self.call(Ask::KillJob { job: Some(job) }).await.map(drop)
     }
 
     /// Kills an attempt, or lets it fail; whether it was running.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn kill_attempt(&mut self, attempt: AttemptId, should_fail: bool) -> Result<bool, JobClientError> {
         match self.call(Ask::KillTask { attempt: Some(attempt), should_fail }).await? {
             Value::Boolean(is_killed) => Ok(is_killed),
@@ -222,18 +191,11 @@ impl JobTrackerClient {
         }
     }
 
-    /// Sets the priority of a job by its Java name.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn set_priority(&mut self, job: JobId, priority: &str) -> Result<(), JobClientError> {
         self.call(Ask::SetJobPriority { job: Some(job), priority: Some(priority.to_owned()) }).await.map(drop)
     }
 
     /// Completion events: at most `count`, from number `from` on.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn events(
         &mut self,
         job: JobId,
@@ -258,10 +220,6 @@ impl JobTrackerClient {
         Ok(lines)
     }
 
-    /// Diagnostics of a failed or killed attempt.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn diagnostics(&mut self, attempt: AttemptId) -> Result<Vec<String>, JobClientError> {
         match self.read(Ask::GetTaskDiagnostics { attempt: Some(attempt) }).await? {
             Value::Strings(texts) => Ok(texts),
@@ -269,10 +227,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// The counters of a job.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
         match self.read(Ask::GetJobCounters { job: Some(job) }).await? {
             Value::Counters(counters) => Ok(counters.as_ref().map(CounterLine::all_of).unwrap_or_default()),
@@ -280,10 +234,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// How many workers are connected, healthy or not.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn worker_count(&mut self) -> Result<u64, JobClientError> {
         match self.call(Ask::GetClusterStatus { detailed: false }).await? {
             Value::ClusterStatus(status) => {
@@ -294,10 +244,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// Counts of a job's tasks of a kind by state.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn tally(&mut self, job: JobId, kind: Kind) -> Result<TaskTally, JobClientError> {
         let call = match kind {
             Kind::Map => Ask::GetMapTaskReports { job: Some(job) },
@@ -309,10 +255,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// Whether the queue exists.
-    ///
-    /// # Errors
-    /// [`JobClientError`]
     pub(crate) async fn has_queue(&mut self, queue: &str) -> Result<bool, JobClientError> {
         match self.call(Ask::GetQueueInfo { queue: Some(queue.to_owned()) }).await? {
             Value::QueueInfo(queue) => Ok(queue.is_some()),
@@ -320,7 +262,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// The user's staging area.
     pub(super) async fn staging_area(&mut self) -> Result<String, JobClientError> {
         match self.call(Ask::GetStagingAreaDir).await? {
             Value::String(Some(area)) => Ok(area),
@@ -344,7 +285,6 @@ impl JobTrackerClient {
         }
     }
 
-    /// Calls submitJob.
     pub(super) async fn submit_job(&mut self, job: JobId, directory: &str) -> Result<(), JobClientError> {
         let directory = Some(directory.to_owned());
         let call = Ask::SubmitJob { job: Some(job), directory, credentials: Some(Credentials::default()) };

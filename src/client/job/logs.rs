@@ -3,13 +3,13 @@
 use hyper::StatusCode;
 use serde::Serialize;
 
+use crate::api::LogTicket;
 use crate::client::http_request::get_bytes;
-use crate::client::market::MarketClientError;
+use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
-use super::log_access::LogAccess;
 use super::view::AttemptLine;
 
 /// The logs of each attempt.
@@ -18,11 +18,9 @@ pub(crate) const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
 /// The logs of one attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct AttemptLog {
-    /// The attempt.
     pub(crate) attempt: AttemptId,
     /// Its final status, in Hadoop's spelling.
     pub(crate) status: &'static str,
-    /// Address of the tracker.
     pub(crate) tracker: String,
     /// Names and texts of non-empty logs.
     pub(crate) logs: Vec<(&'static str, String)>,
@@ -32,9 +30,6 @@ pub(crate) struct AttemptLog {
 }
 
 /// The failed attempts of a job, or all ended ones.
-///
-/// # Errors
-/// [`JobClientError`]
 pub(crate) async fn list_ended_attempts(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
@@ -46,9 +41,6 @@ pub(crate) async fn list_ended_attempts(
 }
 
 /// An ended attempt.
-///
-/// # Errors
-/// [`JobClientError::UnknownAttempt`] among others.
 pub(crate) async fn attempt(
     jobtracker: &mut JobTrackerClient,
     attempt: AttemptId,
@@ -78,9 +70,6 @@ impl<'a> LogReader<'a> {
     }
 
     /// A log from an offset on, also of an attempt that runs; empty if its worker has none.
-    ///
-    /// # Errors
-    /// [`JobClientError::Log`], or [`JobClientError::Denied`].
     pub(crate) async fn read_from(&mut self, log: &'static str, from_bytes: u64) -> Result<Vec<u8>, JobClientError> {
         let attempt = self.attempt;
         let range = if from_bytes == 0 { String::new() } else { format!("&start={from_bytes}&end=-1") };
@@ -113,10 +102,6 @@ impl<'a> LogReader<'a> {
     }
 }
 
-/// Fetches the logs of an attempt.
-///
-/// # Errors
-/// [`JobClientError::Log`], or [`JobClientError::Denied`].
 pub(crate) async fn fetch(
     attempt: &AttemptLine,
     wanted: &[&'static str],
@@ -146,9 +131,7 @@ fn no_ticket(error: MarketClientError, attempt: AttemptId, server: &str) -> JobC
 }
 
 /// Fetches the logs of several attempts. An unreachable tracker affects only its own logs.
-///
-/// # Errors
-/// The first [`JobClientError::Log`], if no log can be read.
+/// Errors: the first [`JobClientError::Log`], if no log can be read.
 pub(crate) async fn fetch_all(
     attempts: &[AttemptLine],
     wanted: &[&'static str],
@@ -170,5 +153,23 @@ pub(crate) async fn fetch_all(
     match first_error {
         Some(error) if all.iter().all(|log| log.error.is_some()) => Err(error),
         _ => Ok(all),
+    }
+}
+
+/// Who asks which JobTracker for tickets.
+#[derive(Clone, Debug)]
+pub(crate) struct LogAccess {
+    pub(crate) server: MarketClient,
+    pub(crate) signer: Option<Signer>,
+    /// The user, who is believed where the JobTracker has no keys.
+    pub(crate) user: String,
+}
+
+impl LogAccess {
+    /// What a request for the logs of an attempt has beside its other parameters.
+    pub(super) async fn parameters(&self, attempt: AttemptId) -> Result<String, MarketClientError> {
+        let LogTicket { expires_ms, ticket, .. } =
+            self.server.log_ticket(attempt, self.signer.as_ref(), &self.user).await?;
+        Ok(format!("&expires={expires_ms}&ticket={ticket}"))
     }
 }

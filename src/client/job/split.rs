@@ -1,14 +1,16 @@
-//! Computes splits as 1.2.1 `FileInputFormat` of the old API does, to the byte. Does not access files.
+//! Computes splits and their hosts as 1.2.1 `FileInputFormat` and `NLineInputFormat` of the old API do, to the byte. Does not access files.
 
+use std::collections::BTreeSet;
+use std::io;
+use std::io::BufRead;
 use std::sync::Arc;
 
+use crate::fs::{BlockHost, BlockPlace};
 use crate::wire::Text;
 use crate::wire::file::{FileSplit, SplitApi, SplitMeta, SplitsWriter, write_split_meta};
 
-use super::split_hosts::FileBlocks;
-
 /// Maximum number of splits of one job: about ten times as many as the default limit of `job.splitmetainfo` allows.
-pub(crate) const MOST_SPLITS: usize = 5_000_000;
+const MOST_SPLITS: usize = 5_000_000;
 /// Suffixes with a codec in 1.2.1 that cannot be split.
 const COMPRESSED: &[&str] = &[".deflate", ".gz", ".snappy"];
 
@@ -25,7 +27,6 @@ pub(crate) struct InputFile {
     pub(crate) blocks: FileBlocks,
 }
 
-/// Parameters of the split size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SplitRules {
     /// `mapred.map.tasks`, a hint.
@@ -39,7 +40,6 @@ pub(crate) struct SplitRules {
 /// A part of a file (1.2.1 `FileSplit`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InputSplit {
-    /// The file.
     pub(crate) uri: String,
     /// Offset of the first byte.
     pub(crate) start_bytes: u64,
@@ -54,10 +54,6 @@ pub(crate) struct InputSplit {
 #[error("the input has more than {MOST_SPLITS} splits; set a larger mapred.min.split.size")]
 pub struct TooManySplits;
 
-/// Splits files, in the order of the files.
-///
-/// # Errors
-/// [`TooManySplits`]
 pub(crate) fn split_files(files: &[InputFile], rules: SplitRules) -> Result<Vec<InputSplit>, TooManySplits> {
     let total_bytes: u64 = files.iter().fold(0, |sum, file| sum.saturating_add(file.length_bytes));
     let goal_bytes = total_bytes / rules.wanted_maps.max(1);
@@ -91,7 +87,7 @@ fn part(file: &InputFile, left_bytes: u64, length_bytes: u64) -> InputSplit {
 }
 
 /// Whether a file can be split, by its name, as in 1.2.1 `TextInputFormat`. bzip2 can.
-pub(crate) fn is_splittable(uri: &str) -> bool {
+fn is_splittable(uri: &str) -> bool {
     !COMPRESSED.iter().any(|ending| uri.ends_with(ending))
 }
 
@@ -109,12 +105,175 @@ pub(crate) fn encode_splits(mut splits: Vec<InputSplit>) -> (Vec<u8>, Vec<u8>) {
     (file, write_split_meta(&metas))
 }
 
+/// Splits a file into splits of `lines` lines, 1 or more. A line ends with LF, CR LF or CR, the last one with the file. 1.2.1 reads one
+/// line beyond the end of a split that ends at a line end. Therefore all splits but the first begin, and the first ends, a byte earlier.
+/// Errors: read errors; `InvalidData` for more than [`MOST_SPLITS`].
+pub(crate) fn split_lines(uri: &str, file: &mut impl BufRead, lines: u64) -> io::Result<Vec<InputSplit>> {
+    let mut splits = Vec::new();
+    let (mut begin_bytes, mut length_bytes, mut counted) = (0_u64, 0_u64, 0_u64);
+    let mut cut = |length_bytes: u64, begin_bytes: &mut u64| {
+        let (start_bytes, part_bytes) = match *begin_bytes {
+            0 => (0, length_bytes - 1),
+            begin_bytes => (begin_bytes - 1, length_bytes),
+        };
+        *begin_bytes += length_bytes;
+        splits.push(InputSplit { uri: uri.to_owned(), start_bytes, length_bytes: part_bytes, hosts: Arc::default() });
+        if splits.len() > MOST_SPLITS {
+            Err(io::Error::new(io::ErrorKind::InvalidData, "too many lines"))
+        } else {
+            Ok(())
+        }
+    };
+    loop {
+        let line_bytes = skip_line(file)?;
+        if line_bytes == 0 {
+            break;
+        }
+        length_bytes += line_bytes;
+        counted += 1;
+        if counted == lines {
+            cut(std::mem::take(&mut length_bytes), &mut begin_bytes)?;
+            counted = 0;
+        }
+    }
+    if counted > 0 {
+        cut(length_bytes, &mut begin_bytes)?;
+    }
+    Ok(splits)
+}
+
+/// The length of the next line with its terminator; 0 at the end of the file.
+fn skip_line(file: &mut impl BufRead) -> io::Result<u64> {
+    let mut line_bytes = 0_u64;
+    loop {
+        let buffer = file.fill_buf()?;
+        if buffer.is_empty() {
+            return Ok(line_bytes);
+        }
+        let Some(end) = buffer.iter().position(|byte| matches!(byte, b'\n' | b'\r')) else {
+            let taken = buffer.len();
+            file.consume(taken);
+            line_bytes += taken as u64;
+            continue;
+        };
+        let is_return = buffer[end] == b'\r';
+        file.consume(end + 1);
+        line_bytes += end as u64 + 1;
+        if is_return && file.fill_buf()?.first() == Some(&b'\n') {
+            file.consume(1);
+            line_bytes += 1;
+        }
+        return Ok(line_bytes);
+    }
+}
+
+/// The rack of a machine whose place is not known (1.2.1 `NetworkTopology.DEFAULT_RACK`).
+const DEFAULT_RACK: &str = "/default-rack";
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct FileBlocks {
+    blocks: Vec<FileBlock>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct FileBlock {
+    place: BlockPlace,
+    /// Shared by the splits in it.
+    hosts: Arc<[String]>,
+}
+
+/// How many bytes of a split a machine or a rack has.
+struct Share<'a> {
+    name: &'a str,
+    bytes: u64,
+    blocks: BTreeSet<usize>,
+    /// Of a rack.
+    hosts: Vec<Share<'a>>,
+}
+
+impl FileBlocks {
+    pub(crate) fn new(places: Vec<BlockPlace>) -> Self {
+        let block = |place: BlockPlace| {
+            let hosts = place.hosts.iter().map(|host| host.host.clone()).collect();
+            FileBlock { place, hosts }
+        };
+        Self { blocks: places.into_iter().map(block).collect() }
+    }
+
+    /// The machines of a split: of a part of one block those that have it, else as many as the last block has, those with the most
+    /// bytes first, rack by rack; called by their addresses then, as the original does.
+    pub(crate) fn hosts(&self, start_bytes: u64, length_bytes: u64) -> Arc<[String]> {
+        let end_of = |block: &FileBlock| block.place.offset_bytes.saturating_add(block.place.length_bytes);
+        let Some(first) = self.blocks.iter().position(|block| start_bytes < end_of(block)) else {
+            return Arc::default();
+        };
+        let blocks = &self.blocks[first..];
+        let Some(block) = blocks.first().filter(|_| length_bytes > 0) else { return Arc::default() };
+        let end_bytes = start_bytes.saturating_add(length_bytes);
+        if end_bytes <= end_of(block) {
+            return block.hosts.clone();
+        }
+        let mut racks: Vec<Share<'_>> = Vec::new();
+        let mut most = 0;
+        for (number, block) in blocks.iter().enumerate() {
+            if block.place.offset_bytes >= end_bytes {
+                break;
+            }
+            let bytes = end_of(block).min(end_bytes) - block.place.offset_bytes.max(start_bytes);
+            most = block.place.hosts.len();
+            for host in &block.place.hosts {
+                let (rack, name) = place_of(host);
+                let rack = share_of(&mut racks, rack);
+                rack.add(number, bytes);
+                share_of(&mut rack.hosts, name).add(number, bytes);
+            }
+        }
+        let by_bytes = |shares: &mut Vec<Share<'_>>| shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+        by_bytes(&mut racks);
+        racks.iter_mut().for_each(|rack| by_bytes(&mut rack.hosts));
+        let names = racks.iter().flat_map(|rack| &rack.hosts).map(|host| without_port(host.name).to_owned());
+        names.take(most).collect()
+    }
+}
+
+impl Share<'_> {
+    /// Counts a block once, however often it is named.
+    fn add(&mut self, block: usize, bytes: u64) {
+        if self.blocks.insert(block) {
+            self.bytes += bytes;
+        }
+    }
+}
+
+fn share_of<'a, 'b>(shares: &'b mut Vec<Share<'a>>, name: &'a str) -> &'b mut Share<'a> {
+    let at = shares.iter().position(|share| share.name == name).unwrap_or_else(|| {
+        shares.push(Share { name, bytes: 0, blocks: BTreeSet::new(), hosts: Vec::new() });
+        shares.len() - 1
+    });
+    &mut shares[at]
+}
+
+/// The rack of a machine and its name in it.
+fn place_of(host: &BlockHost) -> (&str, &str) {
+    match host.topology.rsplit_once('/') {
+        Some((rack, name)) => (rack, name),
+        None => (DEFAULT_RACK, &host.host),
+    }
+}
+
+fn without_port(name: &str) -> &str {
+    name.split(':').next().unwrap_or(name)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::io::BufReader;
+
     use proptest::prelude::*;
 
-    use super::*;
     use crate::fs::{BlockHost, BlockPlace};
+
+    use super::*;
 
     const DEFAULTS: SplitRules = SplitRules { wanted_maps: 1, min_split_bytes: 0, block_bytes: 32 << 20 };
 
@@ -207,5 +366,63 @@ mod tests {
         fn the_last_part_is_the_originals(left in 1_u64..1 << 50, split in 1_u64..1 << 40) {
             prop_assert_eq!(10 * u128::from(left) > 11 * u128::from(split), left as f64 / split as f64 > 1.1);
         }
+    }
+
+    fn parts(text: &[u8], lines: u64) -> Vec<(u64, u64)> {
+        // A buffer of two bytes, so that ends of lines lie across its ends.
+        let splits = split_lines("a", &mut BufReader::with_capacity(2, text), lines).unwrap();
+        splits.iter().map(|split| (split.start_bytes, split.length_bytes)).collect()
+    }
+
+    #[test]
+    fn lines_end_as_java_reads_them() {
+        assert_eq!(parts(b"one\ntwo\r\nthree\rfour", 1), [(0, 3), (3, 5), (8, 6), (14, 4)]);
+        assert_eq!(parts(b"a\nb\nc\n", 2), [(0, 3), (3, 2)]);
+        assert_eq!(parts(b"", 1), []);
+        assert_eq!(parts(b"\n\n", 1), [(0, 0), (0, 1)]);
+    }
+
+    proptest! {
+        #[test]
+        fn all_bytes_are_in_one_part(text in prop::collection::vec(prop::sample::select(b"ab\r\n".to_vec()), 0..60), lines in 1_u64..4) {
+            let parts = parts(&text, lines);
+            let sum: u64 = parts.iter().map(|(_, length)| length).sum();
+            // The first part is a byte short, by the original's way of reading.
+            prop_assert_eq!(sum + u64::from(!parts.is_empty()), text.len() as u64);
+        }
+    }
+
+    fn block(offset_bytes: u64, length_bytes: u64, nodes: &[(&str, &str)]) -> BlockPlace {
+        let host = |(rack, number): &(&str, &str)| BlockHost {
+            host: format!("h{number}"),
+            topology: format!("{rack}/10.0.0.{number}:50010"),
+        };
+        BlockPlace { offset_bytes, length_bytes, hosts: nodes.iter().map(host).collect() }
+    }
+
+    fn hosts(blocks: &FileBlocks, start_bytes: u64, length_bytes: u64) -> Vec<String> {
+        blocks.hosts(start_bytes, length_bytes).to_vec()
+    }
+
+    #[test]
+    fn a_part_of_one_block_has_its_machines() {
+        let blocks = FileBlocks::new(vec![block(0, 100, &[("/r", "1"), ("/r", "2")]), block(100, 50, &[("/r", "3")])]);
+        assert_eq!(hosts(&blocks, 0, 100), ["h1", "h2"]);
+        assert_eq!(hosts(&blocks, 40, 60), ["h1", "h2"]);
+        assert_eq!(hosts(&blocks, 100, 50), ["h3"]);
+        assert_eq!(hosts(&blocks, 150, 10), [""; 0]);
+        assert_eq!(hosts(&FileBlocks::default(), 0, 0), [""; 0]);
+    }
+
+    /// As 1.2.1 `TestGetSplitHosts`: racks by what they have of the split, then their machines, by address.
+    #[test]
+    fn of_several_blocks_the_machines_with_most_bytes_come_first() {
+        let blocks = FileBlocks::new(vec![
+            block(0, 100, &[("/rack1", "4"), ("/rack1", "5"), ("/rack2", "6")]),
+            block(100, 100, &[("/rack1", "4"), ("/rack2", "6"), ("/rack2", "7")]),
+            block(200, 100, &[("/rack2", "7"), ("/rack3", "8"), ("/rack2", "6")]),
+        ]);
+        assert_eq!(hosts(&blocks, 50, 225), ["10.0.0.6", "10.0.0.7", "10.0.0.4"]);
+        assert_eq!(hosts(&blocks, 0, 101), ["10.0.0.4", "10.0.0.5", "10.0.0.6"]);
     }
 }

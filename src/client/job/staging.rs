@@ -1,6 +1,5 @@
-//! The staging directory: a job's files for JobTracker and TaskTrackers (1.2.1 `JobSubmissionFiles`).
-//!
-//! No checksum files are written: Java reads files without them unchecked.
+//! The staging directory: a job's files for JobTracker and TaskTrackers (1.2.1 `JobSubmissionFiles`). No checksum files are written: Java
+//! reads files without them unchecked.
 
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -17,8 +16,7 @@ const DIRECTORY_MODE: u32 = 0o700;
 /// Mode of the files; the directory's mode protects them.
 const FILE_MODE: u32 = 0o644;
 
-/// A job's directory, or the folder of files that are handed over. It is removed on drop, unless it is the job's and the job was
-/// submitted.
+/// A job's directory, or the folder of files that are handed over. It is removed on drop, unless it is the job's and the job was submitted.
 #[derive(Debug)]
 pub(super) struct Staging {
     /// Where the JobTracker has the files.
@@ -118,12 +116,10 @@ impl Staging {
         &self.directory
     }
 
-    /// The path at which a file is written.
     pub(super) fn path(&self, name: &str) -> PathBuf {
         self.local.join(name)
     }
 
-    /// Writes a file.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), JobClientError> {
         Ok(LocalFileSystem.write_unsynced(&self.path(name), bytes, FILE_MODE)?)
     }
@@ -180,7 +176,6 @@ fn own_folder(job: JobId) -> Result<PathBuf, JobClientError> {
     Ok(local)
 }
 
-/// Copies the files that lie in a folder directly.
 fn copy_all(files: &FileSystem, from: &Path, to: &FileUri, replication: u16) -> Result<(), JobClientError> {
     for (path, _) in files_in(from)? {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();

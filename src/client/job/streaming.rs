@@ -82,7 +82,6 @@ pub struct StreamingJob {
 /// A file or directory shipped with a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShippedFile {
-    /// Its path here.
     pub(crate) path: PathBuf,
     /// Its name in the working directory of tasks; default: its own, and that of a directory's content.
     pub(crate) name: Option<String>,
@@ -195,13 +194,39 @@ impl RecordForm {
         }
     }
 
-    /// Class of keys and values.
     const fn data_class(self) -> &'static str {
         match self {
             Self::Text => "org.apache.hadoop.io.Text",
             Self::RawBytes => "org.apache.hadoop.io.BytesWritable",
             Self::TypedBytes => "org.apache.hadoop.typedbytes.TypedBytesWritable",
         }
+    }
+}
+
+/// The classes of records between tasks and commands, by the forms that `properties` name.
+fn set_record_forms(properties: &mut BTreeMap<String, String>) {
+    let forms = [
+        (&keys::MAP_INPUT_FORM, &keys::MAP_INPUT_WRITER_CLASS, None),
+        (&keys::REDUCE_INPUT_FORM, &keys::REDUCE_INPUT_WRITER_CLASS, None),
+        (
+            &keys::MAP_OUTPUT_FORM,
+            &keys::MAP_OUTPUT_READER_CLASS,
+            Some([&keys::MAP_OUTPUT_KEY_CLASS, &keys::MAP_OUTPUT_VALUE_CLASS]),
+        ),
+        (
+            &keys::REDUCE_OUTPUT_FORM,
+            &keys::REDUCE_OUTPUT_READER_CLASS,
+            Some([&keys::OUTPUT_KEY_CLASS, &keys::OUTPUT_VALUE_CLASS]),
+        ),
+    ];
+    let forms = forms.map(|(form, class, data)| (RecordForm::of(properties, form), class, data));
+    let mut set = |name: &str, value: &str| {
+        properties.insert(name.to_owned(), value.to_owned());
+    };
+    for (form, class, data) in forms {
+        let kind = if data.is_some() { "OutputReader" } else { "InputWriter" };
+        set(class.name, &format!("org.apache.hadoop.streaming.io.{}{kind}", form.name()));
+        data.into_iter().flatten().for_each(|key| set(key.name, form.data_class()));
     }
 }
 
@@ -214,58 +239,12 @@ impl StreamingJob {
     /// Sets the properties that the stock tool sets, overriding configured ones; formats of input and output that `-D` names in
     /// `given` stay.
     pub(crate) fn set(&self, given: &BTreeMap<&str, &str>, properties: &mut BTreeMap<String, String>) {
-        let forms = [
-            (&keys::MAP_INPUT_FORM, &keys::MAP_INPUT_WRITER_CLASS, None),
-            (&keys::REDUCE_INPUT_FORM, &keys::REDUCE_INPUT_WRITER_CLASS, None),
-            (
-                &keys::MAP_OUTPUT_FORM,
-                &keys::MAP_OUTPUT_READER_CLASS,
-                Some([&keys::MAP_OUTPUT_KEY_CLASS, &keys::MAP_OUTPUT_VALUE_CLASS]),
-            ),
-            (
-                &keys::REDUCE_OUTPUT_FORM,
-                &keys::REDUCE_OUTPUT_READER_CLASS,
-                Some([&keys::OUTPUT_KEY_CLASS, &keys::OUTPUT_VALUE_CLASS]),
-            ),
-        ];
-        let forms = forms.map(|(form, class, data)| (RecordForm::of(properties, form), class, data));
+        set_record_forms(properties);
+        self.set_input_and_output(given, properties);
+        self.set_commands(properties);
         let mut set = |name: &str, value: &str| {
             properties.insert(name.to_owned(), value.to_owned());
         };
-        for (form, class, data) in forms {
-            let kind = if data.is_some() { "OutputReader" } else { "InputWriter" };
-            set(class.name, &format!("org.apache.hadoop.streaming.io.{}{kind}", form.name()));
-            data.into_iter().flatten().for_each(|key| set(key.name, form.data_class()));
-        }
-        let inputs: Vec<_> = self.inputs.iter().map(|input| comma_escaped(&input.to_string())).collect();
-        set("mapred.input.dir", &inputs.join(","));
-        set("stream.numinputspecs", &self.inputs.len().to_string());
-        set("mapred.output.dir", &self.output.to_string());
-        let input_format = keys::INPUT_FORMAT_CLASS.name;
-        set(input_format, self.input_format_or(given.get(input_format).copied()).class());
-        let output_format = keys::OUTPUT_FORMAT_CLASS.name;
-        set(output_format, given.get(output_format).copied().unwrap_or("org.apache.hadoop.mapred.TextOutputFormat"));
-        set("mapred.mapper.class", "org.apache.hadoop.streaming.PipeMapper");
-        set("mapred.map.runner.class", "org.apache.hadoop.streaming.PipeMapRunner");
-        set("stream.map.streamprocessor", &self.encoded(&self.mapper));
-        if let Some(combiner) = &self.combiner {
-            set("mapred.combiner.class", "org.apache.hadoop.streaming.PipeCombiner");
-            set("stream.combine.streamprocessor", &self.encoded(combiner));
-        }
-        set("mapred.reducer.class", self.reducer.class());
-        match &self.reducer {
-            Reducer::Command(command) => set("stream.reduce.streamprocessor", &self.encoded(command)),
-            Reducer::Identity => {}
-            Reducer::Aggregate => {
-                set("mapred.combiner.class", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner");
-            }
-            Reducer::None => set("stream.reduce.streamprocessor", "NONE"),
-        }
-        match (&self.reducer, self.reduces) {
-            (Reducer::None, _) => set("mapred.reduce.tasks", "0"),
-            (_, Some(reduces)) => set("mapred.reduce.tasks", &reduces.to_string()),
-            (_, None) => {}
-        }
         if let Some(partitioner) = &self.partitioner {
             set("mapred.partitioner.class", partitioner);
         }
@@ -289,7 +268,48 @@ impl StreamingJob {
         }
     }
 
-    /// Its commands, by the options that give them.
+    fn set_input_and_output(&self, given: &BTreeMap<&str, &str>, properties: &mut BTreeMap<String, String>) {
+        let mut set = |name: &str, value: &str| {
+            properties.insert(name.to_owned(), value.to_owned());
+        };
+        let inputs: Vec<_> = self.inputs.iter().map(|input| comma_escaped(&input.to_string())).collect();
+        set("mapred.input.dir", &inputs.join(","));
+        set("stream.numinputspecs", &self.inputs.len().to_string());
+        set("mapred.output.dir", &self.output.to_string());
+        let input_format = keys::INPUT_FORMAT_CLASS.name;
+        set(input_format, self.input_format_or(given.get(input_format).copied()).class());
+        let output_format = keys::OUTPUT_FORMAT_CLASS.name;
+        set(output_format, given.get(output_format).copied().unwrap_or("org.apache.hadoop.mapred.TextOutputFormat"));
+    }
+
+    /// Mapper, combiner and reducer, and how many reduces there are.
+    fn set_commands(&self, properties: &mut BTreeMap<String, String>) {
+        let mut set = |name: &str, value: &str| {
+            properties.insert(name.to_owned(), value.to_owned());
+        };
+        set("mapred.mapper.class", "org.apache.hadoop.streaming.PipeMapper");
+        set("mapred.map.runner.class", "org.apache.hadoop.streaming.PipeMapRunner");
+        set("stream.map.streamprocessor", &self.encoded(&self.mapper));
+        if let Some(combiner) = &self.combiner {
+            set("mapred.combiner.class", "org.apache.hadoop.streaming.PipeCombiner");
+            set("stream.combine.streamprocessor", &self.encoded(combiner));
+        }
+        set("mapred.reducer.class", self.reducer.class());
+        match &self.reducer {
+            Reducer::Command(command) => set("stream.reduce.streamprocessor", &self.encoded(command)),
+            Reducer::Identity => {}
+            Reducer::Aggregate => {
+                set("mapred.combiner.class", "org.apache.hadoop.mapred.lib.aggregate.ValueAggregatorCombiner");
+            }
+            Reducer::None => set("stream.reduce.streamprocessor", "NONE"),
+        }
+        match (&self.reducer, self.reduces) {
+            (Reducer::None, _) => set("mapred.reduce.tasks", "0"),
+            (_, Some(reduces)) => set("mapred.reduce.tasks", &reduces.to_string()),
+            (_, None) => {}
+        }
+    }
+
     fn commands(&self) -> impl Iterator<Item = (&'static str, &str)> {
         let reducer = match &self.reducer {
             Reducer::Command(command) => Some(command),

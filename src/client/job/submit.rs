@@ -1,7 +1,8 @@
 //! Submits a job, in the order of the stock client: staging area, id, files, queue, job.xml, submitJob (1.2.1 `JobClient`).
 
 use std::collections::BTreeMap;
-use std::io::{self, BufReader};
+use std::io;
+use std::io::BufReader;
 use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
@@ -16,21 +17,18 @@ use crate::streaming::plan::check_values;
 use super::cache::stamp;
 use super::classes::check_classes;
 use super::computed::check_kept;
-use super::configuration::JobConfiguration;
+use super::configuration::{JobConfiguration, job_xml};
 use super::error::JobClientError;
 use super::input::{InputError, find_input_files};
 use super::jar::write_jar;
-use super::job_xml::job_xml;
 use super::jobtracker::JobTrackerClient;
-use super::lines::split_lines;
-use super::split::{InputFile, InputSplit, SplitRules, encode_splits, split_files};
+use super::split::{InputFile, InputSplit, SplitRules, encode_splits, split_files, split_lines};
 use super::staging::Staging;
 use super::streaming::{InputFormat, Reducer, StreamingJob};
 
 /// Signer and clock of a signed submission.
 #[derive(Clone, Debug)]
 pub struct SigningOptions {
-    /// The signer.
     pub(crate) signer: Signer,
     /// The market, which provides the time.
     pub(crate) market: MarketClient,
@@ -52,12 +50,10 @@ pub struct PreparedJob {
     web: Option<MarketClient>,
 }
 
-/// What the maps of a job read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Input {
     /// Number of maps.
     pub(crate) maps: usize,
-    /// Length of all splits.
     pub(crate) bytes: u64,
     /// Length of the largest split.
     pub(crate) largest_bytes: u64,
@@ -80,9 +76,7 @@ pub struct Submitted {
 const BLOCK_BYTES: u64 = 32 << 20;
 /// Maximum number of signatures for one submission: another request of the user may have used the same millisecond.
 const MOST_SIGNATURES: usize = 20;
-/// The refusal of a second submission in the same millisecond.
 const MILLISECOND_TAKEN: &str = "the signature has been used";
-/// Timeout of the request for the market's time.
 const TIME_TIMEOUT: Duration = Duration::from_secs(5);
 /// Maximum number of retries, a second apart, if the JobTracker does not answer.
 const MOST_RETRIES: usize = 60;
@@ -91,7 +85,6 @@ const SUBMIT_REPLICATION: &str = "mapred.submit.replication";
 const DEFAULT_SUBMIT_REPLICATION: u64 = 10;
 const SIGNATURE: &str = "mapred.job.signature";
 const QUEUE: &str = "mapred.job.queue.name";
-/// Queue of a job that names none.
 const DEFAULT_QUEUE: &str = "default";
 /// The queue's key in the Dynamic Priority Scheduler document.
 const MARKET_QUEUE: &str = "mapreduce.job.queue.name";
@@ -157,7 +150,6 @@ impl PreparedJob {
         Self { web: Some(web), ..self }
     }
 
-    /// Whether only built-in workers can run it.
     pub(crate) fn needs_built_in_worker(&self) -> bool {
         self.job.streaming_jar.is_none()
     }
@@ -174,12 +166,10 @@ impl PreparedJob {
         if is_cached { Vec::new() } else { self.job.unshipped_files() }
     }
 
-    /// What its maps read.
     pub(crate) fn input(&self) -> Input {
         self.input
     }
 
-    /// A property of the job.
     pub(crate) fn property(&self, name: &str) -> Option<&str> {
         self.properties.get(name).map(String::as_str)
     }
@@ -189,7 +179,6 @@ impl PreparedJob {
         queue_of(&self.properties)
     }
 
-    /// Number of reduces, if the submission sets it.
     pub(crate) fn reduces(&self) -> Option<u32> {
         match self.job.reducer {
             Reducer::None => Some(0),
@@ -282,9 +271,8 @@ fn queue_of(properties: &BTreeMap<String, String>) -> &str {
     [MARKET_QUEUE, QUEUE].into_iter().find_map(|key| properties.get(key)).map_or(DEFAULT_QUEUE, String::as_str)
 }
 
-/// Calls submitJob until the outcome is known. The call is idempotent: for a known job the JobTracker repeats its first answer.
-///
-/// If the future is dropped meanwhile, the directory stays: the JobTracker may have accepted the job.
+/// Calls submitJob until the outcome is known. The call is idempotent: for a known job the JobTracker repeats its first answer. If the
+/// future is dropped meanwhile, the directory stays: the JobTracker may have accepted the job.
 async fn call_submit_job(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
@@ -332,4 +320,67 @@ fn splits(
         splits.extend(cut.map_err(|source| InputError::Io { path: file.shown_path(), source })?);
     }
     Ok(splits)
+}
+
+/// Properties of a job that say the same as a field of a question.
+const FIELDS: [(&str, &str); 7] = [
+    ("mapred.job.deadline.map.ms.per.mb", "mapMsPerMb"),
+    ("mapred.job.deadline.reduce.ms.per.mb", "reduceMsPerMb"),
+    ("mapred.job.deadline.copy.ms.per.mb", "copyMsPerMb"),
+    ("mapred.job.deadline.map.task.ms", "mapTaskMs"),
+    ("mapred.job.deadline.reduce.task.ms", "reduceTaskMs"),
+    ("mapred.job.deadline.filter.ratio", "filterRatio"),
+    ("mapred.job.deadline.keys", "keys"),
+];
+/// Reduces of a job that does not say.
+const REDUCES: u32 = 1;
+
+impl PreparedJob {
+    /// Names and values of a question's fields, for a job with a deadline that would be submitted at `now_ms`, epoch ms.
+    pub(crate) fn question(&self, now_ms: i64) -> Vec<(&'static str, String)> {
+        let property = |name: &str| self.property(name).map(str::trim).filter(|value| !value.is_empty());
+        let code =
+            |is_new: &str, new: &str, old: &str| property(if property(is_new) == Some("true") { new } else { old });
+        let deadline = match property("mapred.job.deadline.at.ms").and_then(|text| text.parse::<i64>().ok()) {
+            Some(at_ms) => at_ms.saturating_sub(now_ms).to_string(),
+            None => property("mapred.job.deadline.ms").unwrap_or_default().to_owned(),
+        };
+        let input = self.input();
+        let mut fields = vec![
+            ("volumeMb", megabytes(input.bytes)),
+            ("largestMb", megabytes(input.largest_bytes)),
+            ("reduces", self.reduces().unwrap_or(REDUCES).to_string()),
+            ("deadlineMs", deadline),
+            ("jobName", property("mapred.job.name").unwrap_or_default().to_owned()),
+        ];
+        // Without input there is no map.
+        let maps = (input.maps > 0).then(|| input.maps.to_string());
+        let of_code = [
+            ("mapClass", code("mapred.mapper.new-api", "mapreduce.map.class", "mapred.mapper.class")),
+            ("reduceClass", code("mapred.reducer.new-api", "mapreduce.reduce.class", "mapred.reducer.class")),
+        ];
+        let stated = FIELDS.into_iter().map(|(key, field)| (field, property(key)));
+        let given = of_code.into_iter().chain(stated);
+        fields.extend(given.filter_map(|(field, value)| Some((field, value?.to_owned()))));
+        fields.extend(maps.map(|maps| ("maps", maps)));
+        fields
+    }
+}
+
+/// Bytes in MB of 2^20, rounded up to millionths.
+fn megabytes(bytes: u64) -> String {
+    let millionths = (u128::from(bytes) * 1_000_000).div_ceil(1 << 20);
+    format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_rounded_up_to_millionths_of_a_megabyte() {
+        for (bytes, text) in [(0, "0.000000"), (1, "0.000001"), (1 << 20, "1.000000"), (3 << 19, "1.500000")] {
+            assert_eq!(megabytes(bytes), text);
+        }
+    }
 }

@@ -3,26 +3,18 @@
 use serde::Serialize;
 
 use crate::api::{killed_by, says_may_not_begin, says_no_worker_can_run, says_paused};
-
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
-use super::deadline_line::DeadlineLine;
-
 pub(crate) use crate::api::{JobState, TaskTally};
 
-/// A job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct JobLine {
-    /// Its id.
     pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
     pub(crate) state: JobState,
-    /// Its name.
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
-    /// Its queue.
     pub(crate) queue: String,
     /// Its priority, in Hadoop's spelling.
     pub(crate) priority: &'static str,
@@ -32,7 +24,6 @@ pub(crate) struct JobLine {
     pub(crate) map_percent: Option<u32>,
     /// Progress of its reduces, as for maps.
     pub(crate) reduce_percent: Option<u32>,
-    /// Why it failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
     /// Who killed it, where the JobTracker says so.
@@ -53,16 +44,13 @@ pub(crate) struct JobLine {
     /// Its deadline, while a scheduler rules that keeps it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<DeadlineLine>,
-    /// Its page.
     pub(crate) url: String,
 }
 
-/// A completion event.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct AttemptLine {
     /// Its number in the job's list of events.
     pub(crate) number: i32,
-    /// The attempt.
     pub(crate) attempt: AttemptId,
     /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
     pub(crate) task: &'static str,
@@ -74,18 +62,14 @@ pub(crate) struct AttemptLine {
     pub(crate) run_time_ms: i32,
 }
 
-/// A counter.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct CounterLine {
-    /// Display name of the group.
     pub(crate) group: String,
     /// Hadoop's name of the group: a class, or the text of a command.
     pub(crate) group_id: String,
     /// Hadoop's name.
     pub(crate) id: String,
-    /// Display name.
     pub(crate) name: String,
-    /// Its value.
     pub(crate) value: i64,
 }
 
@@ -202,7 +186,6 @@ impl AttemptLine {
         Self { number: -1, attempt, task, status: "RUNNING", tracker, run_time_ms: 0 }
     }
 
-    /// Whether it failed by itself, not by a kill.
     pub(crate) fn has_failed(&self) -> bool {
         let status = CompletionStatus::from_name(self.status);
         matches!(status, Some(CompletionStatus::Failed | CompletionStatus::TipFailed))
@@ -214,7 +197,6 @@ impl AttemptLine {
         !diagnostics.is_empty() && diagnostics.iter().all(|text| text.trim() == STOPPED)
     }
 
-    /// Address of its log for a browser.
     pub(crate) fn log_address(&self) -> String {
         format!("{}/tasklog?attemptid={}&all=true", self.tracker, self.attempt)
     }
@@ -248,7 +230,6 @@ impl CounterLine {
 
 #[cfg(test)]
 impl JobLine {
-    /// A running job.
     pub(crate) fn example() -> Self {
         Self {
             job: "job_202611211200_0001".parse().unwrap(),
@@ -296,6 +277,43 @@ impl TaskTally {
     }
 }
 
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct DeadlineLine {
+    /// Seconds after the submission, with one decimal.
+    pub(crate) after_s: String,
+    /// Seconds left, with one decimal; negative when it has passed.
+    pub(crate) left_s: String,
+    /// `ON_TIME`, `AT_RISK` or `LATE`.
+    pub(crate) state: String,
+    /// Its slots, and when its reduces must start.
+    pub(crate) plan: String,
+}
+
+impl DeadlineLine {
+    /// Reads `Deadline 600.0 s (left 412.5 s, ON_TIME). PLAN`; none: the job has no deadline that the ruling scheduler keeps.
+    pub(super) fn parse(scheduling_information: &str) -> Option<Self> {
+        let (after, rest) = scheduling_information.strip_prefix("Deadline ")?.split_once(" s (left ")?;
+        let (left, rest) = rest.split_once(" s, ")?;
+        let (state, plan) = rest.split_once("). ")?;
+        let [after_s, left_s, state, plan] = [after, left, state, plan].map(str::to_owned);
+        Some(Self { after_s, left_s, state, plan })
+    }
+
+    /// When its first map is planned to start, a time of the day with its zone, where slots are promised to it from later on.
+    pub(crate) fn planned_start(&self) -> Option<&str> {
+        let (_, from) = self.plan.split_once(" minimum from ")?;
+        from.split_once(". Reduces ").map(|(start, _)| start)
+    }
+}
+
+#[cfg(test)]
+impl DeadlineLine {
+    pub(crate) fn example() -> Self {
+        let text = "Deadline 600.0 s (left 412.5 s, ON_TIME). Maps 6/6 minimum. Reduces 0/6 minimum. Reduce start limit 331.9 s.";
+        Self::parse(text).unwrap()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -335,5 +353,20 @@ mod tests {
             [running, failed, stopped]
         };
         assert_eq!([Kind::Map, Kind::Reduce].map(at_end), [[0, 1, 3], [0, 0, 4]]);
+    }
+
+    #[test]
+    fn what_is_no_deadline_is_left_alone() {
+        let text = "Deadline 600.0 s (left -1.5 s, LATE). Maps 6/6 minimum.";
+        let line = DeadlineLine::parse(text).unwrap();
+        let DeadlineLine { after_s, left_s, state, plan } = &line;
+        assert_eq!([&**after_s, left_s, state, plan], ["600.0", "-1.5", "LATE", "Maps 6/6 minimum."]);
+        assert_eq!(line.planned_start(), None);
+        let plan = "Maps 0/6 minimum from 09:30:00 UTC. Reduces 0/6 minimum. Reduce start limit 331.9 s.";
+        let line = DeadlineLine { plan: plan.to_owned(), ..line };
+        assert_eq!(line.planned_start(), Some("09:30:00 UTC"));
+        for text in ["", "NA", "Deadline", "Deadline 5 s (left", "Deadline 5 s (left 4 s, ON_TIME)"] {
+            assert_eq!(DeadlineLine::parse(text), None, "{text}");
+        }
     }
 }

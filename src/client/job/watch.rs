@@ -15,7 +15,6 @@ use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
 use super::view::{AttemptLine, JobLine, JobState, TaskTally};
 
-/// An update of a followed job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobUpdate {
     /// Its progress.
@@ -35,28 +34,21 @@ pub(crate) enum JobUpdate {
     Waits(String),
 }
 
-/// Progress of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct JobProgress {
-    /// The job.
     pub(crate) job: JobLine,
-    /// Its maps.
     pub(crate) map: TaskTally,
-    /// Its reduces.
     pub(crate) reduce: TaskTally,
     /// Number of failed attempts.
     pub(crate) failed_attempts: u32,
-    /// Its cost.
     pub(crate) cost: JobCost,
 }
 
 /// Reads the signer, if there is a key.
 pub(crate) type ReadSigner = dyn Fn() -> Option<Signer> + Send + Sync;
 
-/// Source of a job's cost.
 #[derive(Clone)]
 pub(crate) struct CostSource {
-    /// The market.
     pub(crate) market: MarketClient,
     /// The signer, read before each request: its key may be replaced while a job is followed. Not needed without a market.
     pub(crate) signer: Arc<ReadSigner>,
@@ -64,7 +56,6 @@ pub(crate) struct CostSource {
     pub(crate) wall_ms: fn() -> i64,
 }
 
-/// What is known of a job's cost.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum JobCost {
     /// There is no market.
@@ -81,13 +72,11 @@ pub(crate) enum JobCost {
     },
 }
 
-/// Timeout of one request for the cost.
 const COST_TIMEOUT: Duration = Duration::from_secs(5);
 /// First pause between two polls: small jobs finish soon.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(100);
 /// Longest pause between two polls.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
-/// Pause between two requests for the cost.
 const COST_PAUSE: Duration = Duration::from_secs(5);
 /// Reports of many tasks take long: requests for them may take one part in this many of the time.
 const REPORT_SHARE: u32 = 20;
@@ -97,7 +86,6 @@ const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 /// Pause until workers are counted, and between two counts, while nothing of the job runs.
 const WORKERS_PAUSE: Duration = Duration::from_secs(5);
-/// Maximum number of events in one poll.
 const EVENTS_AT_ONCE: u32 = 10_000;
 
 impl CostSource {
@@ -159,11 +147,8 @@ impl fmt::Debug for CostSource {
     }
 }
 
-/// Follows `job` until it has finished, and reports updates. If the future is dropped and another watch started, failures are
-/// reported again.
-///
-/// # Errors
-/// [`JobClientError`]: the JobTracker refuses, has forgotten the job, or does not answer for ten minutes.
+/// Follows `job` until it has finished, and reports updates. If the future is dropped and another watch started, failures are reported
+/// again. Errors: the JobTracker refuses, has forgotten the job, or does not answer for ten minutes.
 pub(crate) async fn watch(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
@@ -213,7 +198,6 @@ pub(crate) async fn watch(
     }
 }
 
-/// State of following a job.
 struct Watch<'a> {
     job: JobId,
     costs: Option<&'a CostSource>,

@@ -1,6 +1,5 @@
-//! Lenient parser of `/scheduler`'s XML: accepts the document's wrapped queues and the original's bare ones.
-//!
-//! Amounts are kept as texts: nothing is computed with them here, and the original writes some with an exponent.
+//! Lenient parser of `/scheduler`'s XML: accepts the document's wrapped queues and the original's bare ones. Amounts are kept as texts:
+//! nothing is computed with them here, and the original writes some with an exponent.
 
 use quick_xml::events::{BytesStart, Event};
 use quick_xml::{Reader, XmlVersion};
@@ -103,7 +102,6 @@ impl MarketAnswer {
     }
 }
 
-/// Parser state.
 #[derive(Default)]
 struct Walk {
     answer: MarketAnswer,
@@ -183,7 +181,6 @@ impl QuoteLine {
     }
 }
 
-/// The value of an attribute; empty if missing.
 fn attribute(element: &BytesStart<'_>, name: &str) -> Result<String, AnswerError> {
     let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
     let value = element.try_get_attribute(name).map_err(|error| wrong(&error))?;

@@ -20,19 +20,15 @@ use crate::model::JobId;
 
 use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, used_ms};
 
-/// Path of uploads.
 const UPLOAD: &str = "/scheduler/upload";
 /// Read at once, bytes.
 const PIECE_BYTES: usize = 128 << 10;
 /// Maximum number of retries, a second apart, if the server does not answer or is busy.
 const MOST_RETRIES: usize = 60;
 
-/// A file of a job, ready to be sent.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobFile<'a> {
-    /// The job.
     pub(crate) job: JobId,
-    /// Its path below the job's folder.
     pub(crate) name: &'a str,
     /// Where it lies.
     pub(crate) path: &'a Path,
@@ -46,18 +42,12 @@ struct FileBody {
 
 impl MarketClient {
     /// How the server takes files of jobs.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]: no JobTracker of ours answers.
     pub(crate) async fn upload_rules(&self) -> Result<UploadRules, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(UPLOAD, None).await?)?)
     }
 
-    /// Hands a file over, in the name of `user`; signed, if there is a signer and a market. Repeated while the server is busy or does
-    /// not answer: a file that comes again replaces the first.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]: the file cannot be read, or the server refuses it.
+    /// Hands a file over, in the name of `user`; signed, if there is a signer and a market. Repeated while the server is busy or does not
+    /// answer: a file that comes again replaces the first.
     pub(crate) async fn upload(
         &self,
         file: JobFile<'_>,

@@ -7,12 +7,9 @@ use crate::wire::runs_streaming_only;
 
 use super::{MarketClient, MarketClientError, SCHEDULER, Signer};
 
-/// Path of the workers.
 const WORKERS: &str = "/scheduler/workers";
-/// Path of holds and pauses.
 const PAUSE: &str = "/scheduler/pause";
 
-/// What is held or paused.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum PauseOf<'a> {
     /// A job.
@@ -22,10 +19,6 @@ pub(crate) enum PauseOf<'a> {
 }
 
 impl MarketClient {
-    /// All workers.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]
     pub(crate) async fn workers(&self) -> Result<Workers, MarketClientError> {
         self.read_json(&self.body_or_error(self.get(WORKERS, None).await?)?)
     }
@@ -38,11 +31,8 @@ impl MarketClient {
         })
     }
 
-    /// Drains a worker, or resumes it: signed where there is a market and a signer, else in the name of `user`, who is believed
-    /// unless the market rules.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown worker.
+    /// Drains a worker, or resumes it: signed where there is a market and a signer, else in the name of `user`, who is believed unless the
+    /// market rules. Errors: [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown worker.
     pub(crate) async fn drain_worker(
         &self,
         worker: &str,
@@ -55,9 +45,7 @@ impl MarketClient {
     }
 
     /// Holds a job or releases it, pauses a queue or resumes it, by the same rules.
-    ///
-    /// # Errors
-    /// [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown one.
+    /// Errors: [`MarketClientError`]; [`MarketClientError::Refused`] for an unknown one.
     pub(crate) async fn pause(
         &self,
         target: &PauseOf<'_>,

@@ -190,3 +190,19 @@ keys! {
     LOCAL_CACHE_SIZE = "local.cache.size", Number(Count, 0, 1 << 50), Some("10737418240"),
         "Built-in tasktracker: bytes of files that the containers of a user share, on each disk of `mapred.local.dir`; beyond that, and beyond 10,000 files, those that were used least recently go. 0: each container has files of its own.";
 }
+
+keys! {
+    POLICY;
+    JOB_SUBMISSION_ACL = "security.job.submission.protocol.acl", Text, Some("*"),
+        "Who may connect as a job client.";
+    INTER_TRACKER_ACL = "security.inter.tracker.protocol.acl", Text, Some("*"),
+        "Who may connect as a TaskTracker.";
+    TASK_UMBILICAL_ACL = "security.task.umbilical.protocol.acl", Text, Some("*"),
+        "Who may connect as a task. A JobTracker serves no call of tasks.";
+    ADMIN_OPERATIONS_ACL = "security.admin.operations.protocol.acl", Text, Some("*"),
+        "Who may run `mradmin -refreshQueues`, `-refreshNodes` and `-safemode`.";
+    REFRESH_USER_MAPPINGS_ACL = "security.refresh.usertogroups.mappings.protocol.acl", Text, Some("*"),
+        "Who may run `mradmin -refreshUserToGroupsMappings` and `-refreshSuperUserGroupsConfiguration`.";
+    REFRESH_POLICY_ACL = "security.refresh.policy.protocol.acl", Text, Some("*"),
+        "Who may run `mradmin -refreshServiceAcl`.";
+}

@@ -11,7 +11,6 @@ pub(crate) fn stock_default(name: &str) -> Option<&'static str> {
     stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
 }
 
-/// Whether 1.2.1 has a default for this name.
 #[must_use]
 pub(crate) fn is_hadoop_key(name: &str) -> bool {
     stock_default(name).is_some()

@@ -1,33 +1,22 @@
 //! Every configuration key that the program reads: name, other spellings, default, kind with unit and range, meaning.
-//!
 //! `docs/configuration.md` is generated from these tables. Do not add keys that nothing reads.
 
-mod capacity;
 mod cluster;
-mod constraint;
-mod containers;
-mod fair;
 pub(crate) mod hadoop_defaults;
 mod hdfs;
 mod job;
-mod market;
 mod own;
-mod policy;
+mod schedulers;
 mod streaming;
 pub(crate) mod unused;
 
 use std::fmt;
 
-pub(crate) use capacity::*;
 pub(crate) use cluster::*;
-pub(crate) use constraint::*;
-pub(crate) use containers::*;
-pub(crate) use fair::*;
 pub(crate) use hdfs::*;
 pub(crate) use job::*;
-pub(crate) use market::*;
 pub(crate) use own::*;
-pub(crate) use policy::*;
+pub(crate) use schedulers::*;
 pub(crate) use streaming::*;
 
 use crate::model::{Decimal, HttpUrl, HttpUrlError, PartsPerMillion, parse_port, split_port};
@@ -50,7 +39,6 @@ pub(crate) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ValueKind {
     Text,
-    /// Names separated by commas.
     List,
     /// A Java class name.
     Class,
@@ -60,7 +48,6 @@ pub(crate) enum ValueKind {
     HttpUrl,
     /// Hosts separated by commas, with `*` for any characters, each with or without a port.
     HostPatterns,
-    /// A path of this machine.
     LocalPath,
     /// Paths of this machine, separated by commas.
     LocalPaths,
@@ -92,7 +79,6 @@ pub(crate) enum Unit {
     Seconds,
     Minutes,
     Days,
-    /// Hundredths.
     Percent,
 }
 
@@ -266,7 +252,6 @@ impl Key {
         self.name.replace("<user>", user)
     }
 
-    /// Whether the name is one for each queue or user.
     #[must_use]
     pub(crate) fn is_pattern(&self) -> bool {
         self.name.contains('<')
@@ -295,7 +280,6 @@ impl Key {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Section {
     pub(crate) title: &'static str,
-    /// Introduction below the title.
     #[cfg_attr(not(test), allow(dead_code, reason = "for the page"))]
     pub(crate) note: &'static str,
     /// Its keys, in the order of the page.

@@ -85,14 +85,12 @@ pub(crate) const OF_TASKTRACKER: &[Entry] = &[
     ("mapred.map.child.log.level", "commands have no log level"),
 ];
 
-/// Whether a table says something about a name.
 #[must_use]
 pub(crate) fn is_listed(name: &str) -> bool {
     let mut listed = OF_JOBTRACKER.iter().chain(OF_TASKTRACKER);
     listed.any(|(pattern, _)| matches(pattern, name)) || CAPACITY_OBSOLETE.iter().any(|(key, _)| is_of_queue(key, name))
 }
 
-/// Whether a name is the one of an entry.
 #[must_use]
 pub(crate) fn matches(pattern: &str, name: &str) -> bool {
     pattern.strip_suffix('*').map_or(pattern == name, |start| name.starts_with(start))

@@ -3,18 +3,17 @@
 use std::path::Path;
 
 use crate::config::configuration::Configuration;
+use crate::config::environment::web_host_names;
 use crate::config::error::ConfigError;
 use crate::config::keys;
-use crate::config::web_hosts::web_host_names;
 
-use super::advertised_build::version_and_build;
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
+use super::trackers::version_and_build;
 use super::{
-    ContainerSettings, Directories, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, MarketSettings,
-    MemorySettings, PageLoginSettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings, check_ports,
-    constraint, http_address, rpc_address,
+    ContainerSettings, Directories, HeartbeatSettings, HistorySettings, HttpLimits, JobChangeSettings, JobLimits,
+    LoadOptions, MarketSettings, MemorySettings, PageLoginSettings, Queues, RpcSettings, SchedulerKind, Settings,
+    TrackerSettings, check_ports, http_address, rpc_address, scheduler,
 };
-use super::{HeartbeatSettings, LoadOptions};
 
 /// Errors, each once.
 struct Errors(Vec<ConfigError>);
@@ -72,7 +71,7 @@ impl Errors {
         self.collect(PageLoginSettings::from_configuration(configuration));
         self.collect(Directories::from_configuration(configuration));
         self.collect(HistorySettings::from_configuration(configuration));
-        self.collect(constraint::constraint_config(configuration));
+        self.collect(scheduler::constraint_config(configuration));
         self.collect(HeartbeatSettings::from_configuration(configuration));
         self.collect(JobLimits::from_configuration(configuration));
         self.collect(MemorySettings::from_configuration(configuration));

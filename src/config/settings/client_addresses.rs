@@ -18,9 +18,6 @@ pub(crate) struct ClientAddresses {
 
 impl ClientAddresses {
     /// Those that a configuration has; validates no other value.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a value is not an address.
     pub(crate) fn of(configuration: &Configuration) -> Result<Self, ConfigError> {
         let is_set = |key: &Key| configuration.written().any(|(name, _, _)| key.spellings().any(|known| known == name));
         let rpc = is_set(&keys::RPC_ADDRESS).then(|| rpc_address(configuration)).transpose()?;

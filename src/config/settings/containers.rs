@@ -15,11 +15,9 @@ const SLOT_MEMORY_MB: u32 = 1_024;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ContainerSettings {
-    /// Whether applications may ask for them.
     pub(crate) is_enabled: bool,
     /// The file of users, roles and keys; none: that of the market.
     pub(crate) acl_file: Option<PathBuf>,
-    /// What sizes are rounded up to.
     pub(crate) minimum: Capability,
     /// The largest container.
     pub(crate) maximum: Capability,
@@ -29,9 +27,7 @@ pub(crate) struct ContainerSettings {
     pub(crate) launch_expiry_ms: u64,
     /// Longest time between TERM and KILL of a container that its owner did not end, ms.
     pub(crate) max_kill_grace_ms: u64,
-    /// Offers passed over for locality.
     pub(crate) locality_delay: u32,
-    /// Maximum number of containers of an application.
     pub(crate) max_per_application: u32,
     /// Maximum difference between the timestamp of a signed request and the server's clock, ms.
     pub(crate) signature_window_ms: u64,

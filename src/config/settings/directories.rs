@@ -41,10 +41,7 @@ impl Directories {
         })
     }
 
-    /// The staging directory of a user.
-    ///
-    /// # Errors
-    /// The user's name cannot be a file name.
+    /// The staging directory of a user. Errors: the user's name cannot be a file name.
     pub(crate) fn staging_area(&self, user: &str) -> Result<FileUri, crate::fs::FileUriError> {
         self.staging_root.join(user)?.join(".staging")
     }

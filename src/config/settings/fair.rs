@@ -1,12 +1,17 @@
-//! Settings of the Fair Scheduler, besides its allocation file.
+//! Settings of the Fair Scheduler and its allocation file.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use crate::config::conf_folder::read_optional;
 use crate::config::configuration::Configuration;
-use crate::config::error::ConfigError;
+use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
+use crate::config::xml::decode;
 use crate::model::{PartsPerMillion, PerKind};
+use crate::scheduler::fair::allocation_file::AllocationFile;
+use crate::scheduler::fair::allocations::Allocations;
 
 /// Class name of the booster of new jobs.
 const BOOSTER_CLASS: &str = "org.apache.hadoop.mapred.NewJobWeightBooster";
@@ -16,9 +21,7 @@ const LOAD_MANAGER_CLASS: &str = "org.apache.hadoop.mapred.CapBasedLoadManager";
 pub(crate) struct FairSettings {
     /// The allocation file; none: `fair-scheduler.xml` in the conf folder, if that exists.
     pub(crate) allocation_file: Option<PathBuf>,
-    /// Key of job.xml that names a job's pool.
     pub(crate) pool_name_property: String,
-    /// Whether jobs may name pools that are not declared.
     pub(crate) allows_undeclared_pools: bool,
     pub(crate) assigns_multiple: bool,
     /// Most tasks of each kind in one heartbeat; none: all free slots.
@@ -35,18 +38,15 @@ pub(crate) struct FairSettings {
     pub(crate) locality_delay_rack_ms: Option<u64>,
     pub(crate) preemption: FairPreemption,
     pub(crate) preemption_interval_ms: u64,
-    /// Time between two updates of demands and shares, ms.
     pub(crate) update_interval_ms: u64,
     pub(crate) is_ordered_by_deficit: bool,
     /// The event log; none: not written.
     pub(crate) event_log: Option<FairEventLog>,
 }
 
-/// Whether starving pools get slots from others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FairPreemption {
     Off,
-    /// What would be done is logged.
     OnlyLog,
     On,
 }
@@ -124,6 +124,36 @@ fn new_job_boost(configuration: &Configuration) -> Result<Option<(PartsPerMillio
         BOOSTER_CLASS => Ok(Some((factor, duration_ms))),
         _ => Err(adjuster.bad_value(format!("{BOOSTER_CLASS}, the only available one"))),
     }
+}
+
+/// Name of the file in the conf folder, unless a key names another one.
+pub(crate) const ALLOCATION_FILE: &str = "fair-scheduler.xml";
+
+/// Reads the allocation file that a key names, else the one of the conf folder. None is there: no pool is declared.
+/// Errors: [`ConfigError`] with file and line: unreadable, not text, malformed, or refused; a file that a key names is missing.
+pub(crate) fn read_allocation_file(
+    settings: &FairSettings,
+    conf_dir: Option<&Path>,
+) -> Result<(Allocations, Vec<Warning>), ConfigError> {
+    let of_folder = || conf_dir.map(|folder| folder.join(ALLOCATION_FILE));
+    let Some(path) = settings.allocation_file.clone().or_else(of_folder) else { return Ok(Default::default()) };
+    let file: Arc<str> = path.display().to_string().into();
+    match read_optional(&path, &file)? {
+        Some(bytes) => parse_allocation_file(&file, &bytes),
+        None if settings.allocation_file.is_none() => Ok(Default::default()),
+        None => Err(ConfigError::NoAllocationFile { file }),
+    }
+}
+
+fn parse_allocation_file(file: &Arc<str>, bytes: &[u8]) -> Result<(Allocations, Vec<Warning>), ConfigError> {
+    let text = decode(bytes).map_err(|error| ConfigError::NotConfiguration { file: Arc::clone(file), error })?;
+    let parsed = AllocationFile::parse(&text)
+        .map_err(|error| ConfigError::AllocationFile { file: Arc::clone(file), error: Box::new(error) })?;
+    let warnings = parsed.warnings.into_iter().map(|warning| Warning::Questionable {
+        origin: Origin::File { file: Arc::clone(file), line: warning.line },
+        remark: warning.text,
+    });
+    Ok((parsed.allocations, warnings.collect()))
 }
 
 #[cfg(test)]
@@ -219,5 +249,17 @@ mod tests {
         ] {
             assert_eq!(settings(&[argument]).unwrap_err(), refused);
         }
+    }
+
+    fn parse(text: &[u8]) -> Result<(Allocations, Vec<Warning>), String> {
+        parse_allocation_file(&"fair.xml".into(), text).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn errors_name_the_file_and_the_line() {
+        assert!(parse(b"<allocations/>").is_ok());
+        assert_eq!(parse(b"<allocations>\n\xff").unwrap_err(), "fair.xml:2: column 1: not UTF-8 text");
+        let wrong_root = parse(b"<configuration/>").unwrap_err();
+        assert!(wrong_root.starts_with("fair.xml:1: Bad fair scheduler config file"), "{wrong_root}");
     }
 }

@@ -18,9 +18,7 @@ pub(crate) struct HistorySettings {
     pub(crate) copy_namenodes: BTreeSet<NameNodeAddress>,
     /// Size of the blocks of a history file on HDFS, bytes.
     pub(crate) block_bytes: u64,
-    /// Time for which files stay in the done folder, ms.
     pub(crate) max_age_ms: i64,
-    /// Time between two removals of old files, ms.
     pub(crate) cleaner_interval_ms: i64,
     /// Time after the end of a job for which it is answered from the database when memory no longer has it, ms; none: never.
     pub(crate) answered_for_ms: Option<i64>,

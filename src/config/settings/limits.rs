@@ -10,7 +10,6 @@ use crate::scheduler::capacity::SlotMemory;
 pub(crate) struct RpcSettings {
     pub(crate) max_frame_bytes: usize,
     pub(crate) max_connections: usize,
-    /// Maximum number of unanswered calls of one connection.
     pub(crate) max_calls_in_flight: usize,
     /// Time after which a connection that reads nothing is closed, ms.
     pub(crate) write_timeout_ms: u64,
@@ -29,9 +28,7 @@ impl RpcSettings {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HttpLimits {
-    /// Time for the head of a request, ms.
     pub(crate) header_timeout_ms: u64,
-    /// Maximum size of the head of a request, bytes.
     pub(crate) max_header_bytes: usize,
     pub(crate) max_connections: usize,
     /// How long a read-only session lasts.
@@ -51,11 +48,8 @@ impl HttpLimits {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UploadLimits {
-    /// Maximum size of the files of one job.
     pub(crate) job_bytes: u64,
-    /// Maximum size of the files of one user.
     pub(crate) user_bytes: u64,
-    /// Maximum size of all.
     pub(crate) all_bytes: u64,
     /// Room that they leave on the disk.
     pub(crate) keep_free_bytes: u64,
@@ -83,18 +77,13 @@ pub(crate) struct JobLimits {
     pub(crate) job_conf_bytes: u64,
     /// Maximum size of `job.splitmetainfo`, bytes.
     pub(crate) split_meta_bytes: Option<u64>,
-    /// Maximum number of maps and reduces of one job.
     pub(crate) max_tasks: Option<u32>,
-    /// Maximum number of tasks of all unfinished jobs.
     pub(crate) max_live_tasks: Option<u64>,
     /// Maximum memory for texts, splits and credentials of all unfinished jobs, bytes.
     pub(crate) max_live_bytes: Option<u64>,
-    /// Maximum number of slots of a kind of a tracker.
     pub(crate) max_tracker_slots: u32,
-    /// Maximum number of hosts of one split.
     pub(crate) max_split_locations: Option<u32>,
     pub(crate) counters: CounterLimits,
-    /// Number of finished jobs kept in memory.
     pub(crate) finished_jobs_kept: usize,
 }
 

@@ -1,20 +1,15 @@
 //! The daemon's settings: every value of the cluster, typed and validated once, at start.
 
-mod advertised_build;
 mod all_errors;
-mod budget_store;
+mod callers;
 mod client_addresses;
-mod constraint;
 mod containers;
 mod directories;
 pub(crate) mod fair;
 mod history;
-mod job_changes;
 mod limits;
 mod market;
 mod named_files;
-mod page_login;
-mod proxy_users;
 mod queues;
 pub(crate) mod reread;
 pub(super) mod scheduler;
@@ -25,17 +20,14 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub(crate) use budget_store::BudgetStoreKind;
-pub use budget_store::{PostgresSettings, SslMode};
+pub(crate) use callers::{JobChangeSettings, NameList, PageLoginSettings, ProxyUser, ProxyUsers};
 pub(crate) use client_addresses::ClientAddresses;
 pub(crate) use containers::{ApplicationKeys, ContainerSettings};
 pub(crate) use directories::Directories;
 pub(crate) use history::HistorySettings;
-pub(crate) use job_changes::JobChangeSettings;
 pub(crate) use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
-pub(crate) use market::MarketSettings;
-pub(crate) use page_login::PageLoginSettings;
-pub(crate) use proxy_users::{NameList, ProxyUser, ProxyUsers};
+pub(crate) use market::{BudgetStoreKind, MarketSettings};
+pub use market::{PostgresSettings, SslMode};
 pub(crate) use queues::{QueueState, Queues};
 #[cfg(test)]
 pub(crate) use scheduler::DynamicSettings;
@@ -52,11 +44,10 @@ use crate::scheduler::constraint::ConstraintConfig;
 
 use super::conf_folder::add_files;
 use super::configuration::Configuration;
-use super::environment::Environment;
+use super::environment::{Environment, web_host_names};
 use super::error::{ConfigError, Warning};
 use super::host_port::HostPort;
 use super::service_policy::ServicePolicy;
-use super::web_hosts::web_host_names;
 use super::{contradictions, keys};
 
 /// RPC address without a conf folder.
@@ -85,9 +76,7 @@ impl LoadOptions {
     }
 
     /// Layers conf folder and overrides.
-    ///
-    /// # Errors
-    /// Folder or file unreadable, a file that is not a configuration file, an override that is not `key=value`.
+    /// Errors: folder or file unreadable, a file that is not a configuration file, an override that is not `key=value`.
     pub(crate) fn configuration(&self) -> Result<Configuration, ConfigError> {
         let (configuration, errors) = self.configuration_with_errors();
         errors.into_iter().next().map_or(Ok(configuration), Err)
@@ -127,19 +116,14 @@ impl LoadOptions {
         options
     }
 
-    /// The directory of the state database; validates no other value.
-    ///
-    /// # Errors
-    /// As [`Self::configuration`], or the value is not a local path.
+    /// The directory of the state database; validates no other value. Errors: as [`Self::configuration`], or the value is not a local path.
     pub(crate) fn state_dir(&self) -> Result<PathBuf, ConfigError> {
         self.configuration()?.required_local_path(&keys::STATE_DIR)
     }
 
     /// The file of users and keys that a daemon of this configuration reads: that of the market where there is one, else that of
     /// applications where it has one of its own. Validates no other value.
-    ///
-    /// # Errors
-    /// As [`Self::configuration`], or the value is not a local path.
+    /// Errors: as [`Self::configuration`], or the value is not a local path.
     pub(crate) fn acl_file(&self) -> Result<PathBuf, ConfigError> {
         let configuration = self.configuration()?;
         let of_market = configuration.required_local_path(&keys::ACL_FILE)?;
@@ -164,9 +148,7 @@ pub struct Settings {
     pub(crate) web_socket: Option<PathBuf>,
     pub(crate) rpc: RpcSettings,
     pub(crate) http: HttpLimits,
-    /// Whether pages change jobs.
     pub(crate) has_private_actions: bool,
-    /// How requests to pages say who asks.
     pub(crate) page_login: PageLoginSettings,
     /// Whether the Fair scheduler's page changes jobs by GET, too.
     pub(crate) takes_get_changes: bool,
@@ -189,7 +171,6 @@ pub struct Settings {
     pub(crate) service_policy: Option<ServicePolicy>,
     pub(crate) heartbeat: HeartbeatSettings,
     pub(crate) trackers: TrackerSettings,
-    /// How long delegation tokens last.
     pub(crate) delegation: DelegationSettings,
     pub(crate) job_limits: JobLimits,
     pub(crate) uploads: UploadLimits,
@@ -205,8 +186,7 @@ pub struct Settings {
     /// Maximum age of finished jobs in the state database, in whole days; 0: no limit.
     pub(crate) state_finished_job_days: u32,
     pub(crate) restart_recover: bool,
-    /// Time after a start for which kills by disconnected clients are not executed, ms; 0: off
-    /// (`jobtracker.restart.hold-client-kills-ms`).
+    /// Time after a start for which kills by disconnected clients are not executed, ms; 0: off (`jobtracker.restart.hold-client-kills-ms`).
     pub(crate) hold_client_kills_ms: u64,
     /// Hosts that job-end notifications may call (`jobtracker.end-notification.targets`).
     pub(crate) end_notification_targets: Vec<String>,
@@ -238,18 +218,12 @@ impl Settings {
         conf_dir: Option<PathBuf>,
     ) -> Result<(Settings, Vec<Warning>), ConfigError> {
         let rpc_address = rpc_address(&configuration)?;
-        check_ports(&configuration)?;
-        // Its kind refuses what is not supported.
-        configuration.required(&keys::SECURITY_AUTHENTICATION)?;
-        // A bad value for all jobs should fail the start, not the first submission.
-        for key in keys::JOB {
-            configuration.checked(key)?;
-        }
+        check_unkept_values(&configuration)?;
         let queues = Queues::from_configuration(&configuration)?;
         let job_changes = JobChangeSettings::from_configuration(&configuration)?;
         let (scheduler, of_scheduler) =
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
-        let (version, build_version) = advertised_build::version_and_build(&configuration)?;
+        let (version, build_version) = trackers::version_and_build(&configuration)?;
         let daemon_user = configuration.property("user.name").unwrap_or_default().to_owned();
         let conf_dir_of_policy = conf_dir.clone();
         let settings = Settings {
@@ -265,13 +239,13 @@ impl Settings {
             files: configuration.daemon_file_systems(&daemon_user),
             daemon_user,
             history: HistorySettings::from_configuration(&configuration)?,
-            deadlines: constraint::constraint_config(&configuration)?,
+            deadlines: scheduler::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,
             containers: ContainerSettings::from_configuration(&configuration)?,
             job_changes,
             queues,
-            proxy_users: proxy_users::proxy_users(&configuration)?,
+            proxy_users: callers::proxy_users(&configuration)?,
             service_policy: ServicePolicy::read(configuration.clone(), conf_dir_of_policy.as_deref())?,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,
@@ -306,6 +280,18 @@ impl Settings {
     pub(crate) fn application_keys(&self) -> ApplicationKeys {
         ApplicationKeys::new(&self.containers, self.market.as_ref())
     }
+}
+
+/// Checks values of which no setting is made here.
+fn check_unkept_values(configuration: &Configuration) -> Result<(), ConfigError> {
+    check_ports(configuration)?;
+    // Its kind refuses what is not supported.
+    configuration.required(&keys::SECURITY_AUTHENTICATION)?;
+    // A bad value for all jobs should fail the start, not the first submission.
+    for key in keys::JOB {
+        configuration.checked(key)?;
+    }
+    Ok(())
 }
 
 fn delegation(configuration: &Configuration) -> Result<DelegationSettings, ConfigError> {

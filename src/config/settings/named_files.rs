@@ -11,7 +11,6 @@ use crate::fs::open_named_by_conf;
 
 use super::{ContainerSettings, MarketSettings, SchedulerKind, TrackerSettings};
 
-/// Checks each named file; the first error.
 pub(super) fn check_named_files(
     configuration: &Configuration,
     trackers: &TrackerSettings,

@@ -19,7 +19,6 @@ pub(crate) struct QueueSettings {
     pub(crate) state: QueueState,
     /// Users and groups that may submit: `user,user group,group`; `*`: all, a blank: none.
     pub(crate) submit_acl: String,
-    /// Users and groups that may kill and reorder its jobs.
     pub(crate) administer_acl: String,
 }
 

@@ -3,11 +3,10 @@
 use std::collections::BTreeMap;
 
 use crate::config::configuration::Configuration;
-use crate::config::contradictions;
 use crate::config::error::{ConfigError, Origin, Warning};
-use crate::config::keys;
 use crate::config::keys::Key;
 use crate::config::service_policy::ServicePolicy;
+use crate::config::{contradictions, keys};
 
 use super::{
     CONSTRAINT_CLASS, FAIR_CLASS, HeartbeatSettings, LoadOptions, ProxyUsers, Queues, SchedulerKind, TrackerSettings,
@@ -36,11 +35,8 @@ pub(crate) struct QueuesAndScheduler {
     pub(crate) heartbeat_interval_ms: u64,
 }
 
-/// Re-reads the queues from the conf folder, and the settings and files of the scheduler of a class, whatever class the
-/// folder names.
-///
-/// # Errors
-/// The first [`ConfigError`] of the folder, of a key of queues or of the scheduler.
+/// Re-reads the queues from the conf folder, and the settings and files of the scheduler of a class, whatever class the folder names.
+/// Errors: the first [`ConfigError`] of the folder, of a key of queues or of the scheduler.
 pub(crate) fn queues_and_scheduler(
     sources: &LoadOptions,
     class: &str,
@@ -56,34 +52,25 @@ pub(crate) fn queues_and_scheduler(
     Ok((QueuesAndScheduler { queues, scheduler, heartbeat_interval_ms }, warnings))
 }
 
-/// Re-reads the names of the host lists from the conf folder.
-///
-/// # Errors
-/// The first [`ConfigError`] of the folder, or of a key of trackers.
+/// Re-reads the names of the host lists from the conf folder. Errors: the first [`ConfigError`] of the folder, or of a key of trackers.
 pub(crate) fn trackers(sources: &LoadOptions) -> Result<TrackerSettings, ConfigError> {
     TrackerSettings::from_configuration(&sources.configuration()?)
 }
 
-/// Re-reads the users that may act for others.
-///
-/// # Errors
-/// The first [`ConfigError`] of the folder, or of a key of such a user.
+/// Re-reads the users that may act for others. Errors: the first [`ConfigError`] of the folder, or of a key of such a user.
 pub(crate) fn proxy_users(sources: &LoadOptions) -> Result<(ProxyUsers, Vec<Warning>), ConfigError> {
     let configuration = sources.configuration()?;
-    let users = super::proxy_users::proxy_users(&configuration)?;
+    let users = super::callers::proxy_users(&configuration)?;
     Ok((users, contradictions::of_proxy_users(&configuration)))
 }
 
 /// Re-reads the lists of service-level authorization; none while that is off.
-///
-/// # Errors
-/// The first [`ConfigError`] of the folder, of the policy file or of a list.
+/// Errors: the first [`ConfigError`] of the folder, of the policy file or of a list.
 pub(crate) fn service_policy(sources: &LoadOptions) -> Result<Option<ServicePolicy>, ConfigError> {
     ServicePolicy::read(sources.configuration()?, sources.conf_dir.as_deref())
 }
 
-/// Known keys whose values differ from the running ones and apply only after a restart under the scheduler of a class,
-/// each with its place.
+/// Known keys whose values differ from the running ones and apply only after a restart under the scheduler of a class, each with its place.
 #[must_use]
 pub(crate) fn changes_needing_restart(running: &Configuration, found: &Configuration, class: &str) -> Vec<String> {
     let was: BTreeMap<&str, (&str, &Origin)> = restart_values(running, class).collect();

@@ -3,18 +3,19 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::config::allocation_file::read_allocation_file;
 use crate::config::capacity_file::{read_capacity_file, warnings_of_capacity_file};
 use crate::config::configuration::Configuration;
 use crate::config::error::{ConfigError, Origin, Warning, excerpt};
 use crate::config::keys;
 use crate::config::keys::Key;
+use crate::config::settings::fair::read_allocation_file;
 use crate::model::PartsPerMillion;
 use crate::scheduler::capacity::CapacityConfig;
-use crate::scheduler::constraint::ConstraintConfig;
+use crate::scheduler::constraint::{
+    Admission, AdmissionSlots, ConstraintConfig, DefaultCosts, HistoryConfig, Model, OnMissed, Strategy,
+};
 use crate::scheduler::fair::allocations::Allocations;
 
-use super::constraint::constraint_config;
 use super::fair::FairSettings;
 use super::{MemorySettings, Queues};
 
@@ -27,7 +28,6 @@ pub(crate) const DYNAMIC_CLASS: &str = "org.apache.hadoop.mapred.DynamicPriority
 /// Class name of the scheduler that enforces shares under the Dynamic Priority Scheduler.
 const ENFORCING_CLASS: &str = "org.apache.hadoop.mapred.PriorityScheduler";
 
-/// A scheduler by its name or its class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SchedulerName {
     pub name: &'static str,
@@ -40,7 +40,6 @@ pub struct SchedulerName {
          {CAPACITY_CLASS}, {FAIR_CLASS}, {CONSTRAINT_CLASS}, {DYNAMIC_CLASS}"
 )]
 pub struct UnknownScheduler {
-    /// The beginning of the text.
     pub(crate) text: String,
 }
 
@@ -88,7 +87,6 @@ pub(crate) struct CapacitySettings {
     pub(crate) is_compatible: bool,
 }
 
-/// Settings of the Fair scheduler with its allocation file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FairSchedulerSettings {
     pub(crate) settings: Box<FairSettings>,
@@ -138,8 +136,7 @@ impl SchedulerKind {
         }
     }
 
-    /// The scheduler of a class, whatever class a conf folder names, with the files of this scheduler alone; none of an
-    /// unknown class.
+    /// The scheduler of a class, whatever class a conf folder names, with the files of this scheduler alone; none of an unknown class.
     pub(super) fn of_class(
         class: &str,
         configuration: &Configuration,
@@ -217,5 +214,57 @@ impl DynamicSettings {
             alloc_interval_ms: milliseconds(&keys::ALLOC_INTERVAL)?,
             kill_interval_ms: Some(milliseconds(&keys::KILL_INTERVAL)?).filter(|interval_ms| *interval_ms > 0),
         })
+    }
+}
+
+/// One second by one million: the microseconds per MB of a network that moves a millionth of a MB in a second.
+const US_OF_MILLIONTHS: u64 = 1_000_000_000_000;
+
+/// Reads them. A task in whole tasks waits for two heartbeats of the shortest interval.
+pub(super) fn constraint_config(configuration: &Configuration) -> Result<ConstraintConfig, ConfigError> {
+    let heartbeat_interval_ms: u64 = configuration.number(&keys::HEARTBEAT_INTERVAL_MIN)?;
+    let word = |key: &Key| configuration.required(key).map(|setting| setting.value.trim().to_owned());
+    Ok(ConstraintConfig {
+        model: match &*word(&keys::CONSTRAINT_MODEL)? {
+            "whole" => Model::Whole { wait_us: heartbeat_interval_ms.saturating_mul(2_000) },
+            _ => Model::Fluid,
+        },
+        strategy: match &*word(&keys::CONSTRAINT_STRATEGY)? {
+            "all" => Strategy::All,
+            "fixed" => Strategy::Fixed(configuration.number(&keys::CONSTRAINT_FIXED)?),
+            _ => Strategy::Minimum,
+        },
+        on_missed: match &*word(&keys::CONSTRAINT_ON_MISSED)? {
+            "continue" => OnMissed::Continue,
+            "kill" => OnMissed::Kill,
+            _ => OnMissed::Demote,
+        },
+        admission: match &*word(&keys::CONSTRAINT_ADMISSION)? {
+            "warn" => Admission::Warn,
+            _ => Admission::Reject,
+        },
+        slots: match &*word(&keys::CONSTRAINT_ADMISSION_SLOTS)? {
+            "now" => AdmissionSlots::Now,
+            _ => AdmissionSlots::Planned,
+        },
+        escalates: configuration.flag(&keys::CONSTRAINT_ESCALATE)?,
+        default_costs: DefaultCosts {
+            map_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_MAP_COST)?.div_ceil(1_000),
+            reduce_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_REDUCE_COST)?.div_ceil(1_000),
+            copy_us_per_mb: US_OF_MILLIONTHS.div_ceil(above_zero(configuration, &keys::CONSTRAINT_NETWORK)?),
+        },
+        history: HistoryConfig {
+            enabled: configuration.flag(&keys::CONSTRAINT_HISTORY)?,
+            min_samples: configuration.number(&keys::CONSTRAINT_MIN_SAMPLES)?,
+            alpha_millionths: above_zero(configuration, &keys::CONSTRAINT_ALPHA)?,
+        },
+    })
+}
+
+/// A decimal in millionths.
+fn above_zero(configuration: &Configuration, key: &Key) -> Result<u64, ConfigError> {
+    match configuration.ratio(key)?.0 {
+        0 => Err(configuration.required(key)?.bad_value("a decimal number above 0")),
+        millionths => Ok(millionths),
     }
 }

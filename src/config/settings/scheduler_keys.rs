@@ -8,9 +8,7 @@ use crate::config::keys::Key;
 use super::{SchedulerKind, Settings};
 
 /// Key, value and place of each key that the scheduler reads and that is set.
-///
-/// # Errors
-/// A value whose expansion does not end; an own file of the scheduler that has become unreadable.
+/// Errors: a value whose expansion does not end; an own file of the scheduler that has become unreadable.
 pub(crate) fn scheduler_keys(settings: &Settings) -> Result<Vec<(String, String, String)>, ConfigError> {
     let own: Vec<&Key> = match &settings.scheduler {
         SchedulerKind::Fifo(_) => vec![&keys::QUEUE_NAMES, &keys::COMPATIBLE, &keys::CAPACITY_PAD],

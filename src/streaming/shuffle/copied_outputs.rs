@@ -58,7 +58,6 @@ pub(crate) struct BufferedSegment {
     stored_bytes: u64,
 }
 
-/// Why an output is not stored.
 #[derive(Debug)]
 pub(crate) enum BufferError {
     /// The fetch failed: a retry may help.

@@ -66,10 +66,7 @@ impl MapCompletionFeed {
     }
 }
 
-/// Fetches the outputs of all maps for one reduce.
-///
-/// # Errors
-/// [`TaskFailure::Shuffle`] when too many fetches failed; those of storing outputs.
+/// Fetches the outputs of all maps for one reduce. Errors: [`TaskFailure::Shuffle`] when too many fetches failed; those of storing outputs.
 #[expect(clippy::disallowed_methods, reason = "waits after failures are about the clock of the machine")]
 pub(crate) fn copy_map_outputs(
     rules: ScheduleRules,

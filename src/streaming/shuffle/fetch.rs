@@ -1,10 +1,10 @@
-//! Fetches one map output over HTTP/1.1 from a stock or built-in tracker.
-//!
-//! Each fetch blocks its thread on a runtime, because the client of this program ([`crate::http`]) is asynchronous and sort, merge
-//! and disk are not.
+//! Fetches one map output over HTTP/1.1 from a stock or built-in tracker. Each fetch blocks its thread on a runtime, because the client of
+//! this program ([`crate::http`]) is asynchronous and sort, merge and disk are not.
 
-use std::io::{self, ErrorKind, Read};
+use std::io;
+use std::io::{ErrorKind, Read};
 use std::net::ToSocketAddrs;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::body::Bytes;
@@ -12,6 +12,7 @@ use hyper::header::{ACCEPT, CONNECTION, HOST};
 use hyper::{Request, StatusCode};
 use thiserror::Error;
 use tokio::net::TcpStream;
+use tokio::runtime::{Builder, Runtime};
 use tokio::time::sleep;
 
 use crate::http::{IncomingAnswer, send_request};
@@ -23,7 +24,6 @@ use super::super::progress::Progress;
 use super::super::segment_writer::SegmentLengths;
 use super::fetch_schedule::FetchFault;
 use super::host_queues::FetchOrder;
-use super::runtimes::{BorrowedRuntime, Runtimes};
 use super::servlet::PATH;
 use super::signature::{ShuffleSecret, is_same_hash};
 
@@ -36,10 +36,8 @@ const STOP_CHECK_INTERVAL: Duration = Duration::from_millis(500);
 pub(crate) enum FetchError {
     #[error("no connection: {0}")]
     Connect(io::Error),
-    /// The connection broke, or the output is damaged.
     #[error("{0}")]
     Read(io::Error),
-    /// The answer is no output, or not the requested one.
     #[error("{what}: {found}")]
     Answer {
         what: &'static str,
@@ -57,7 +55,6 @@ pub(crate) struct Fetched<'a> {
     pub(crate) body: Box<dyn Read + 'a>,
 }
 
-/// A source of map outputs.
 pub(crate) trait FetchMapOutput: Sync {
     /// Requests one map's output for the reduce `reduce`.
     fn fetch(&self, order: &FetchOrder, reduce: u32) -> Result<Fetched<'_>, FetchError>;
@@ -94,7 +91,6 @@ impl FetchError {
         matches!(self, FetchError::Connect(error) | FetchError::Read(error) if is_shortage(error))
     }
 
-    /// How the schedule counts it.
     #[must_use]
     pub(crate) fn fault(&self) -> FetchFault {
         match self {
@@ -227,6 +223,60 @@ async fn within<T>(timeout: Duration, progress: &Progress, step: impl Future<Out
     }
 }
 
+/// Idle runtimes, never more than fetches that ran at one time.
+#[derive(Debug, Default)]
+pub(super) struct Runtimes(Mutex<Vec<Runtime>>);
+
+/// A runtime for one fetch, idle again when it is dropped.
+pub(super) struct BorrowedRuntime<'a> {
+    owner: &'a Runtimes,
+    /// None only while it is dropped.
+    runtime: Option<Runtime>,
+}
+
+impl Runtimes {
+    /// Errors: a new one is needed, and the system refuses its descriptors.
+    pub(super) fn borrow(&self) -> io::Result<BorrowedRuntime<'_>> {
+        let idle = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let runtime = match idle {
+            Some(runtime) => runtime,
+            None => Builder::new_current_thread().enable_all().build()?,
+        };
+        Ok(BorrowedRuntime { owner: self, runtime: Some(runtime) })
+    }
+}
+
+impl BorrowedRuntime<'_> {
+    pub(super) fn block_on<T>(&self, future: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        match &self.runtime {
+            Some(runtime) => runtime.block_on(future),
+            None => Err(io::ErrorKind::NotConnected.into()),
+        }
+    }
+}
+
+impl Drop for BorrowedRuntime<'_> {
+    fn drop(&mut self) {
+        self.owner.0.lock().unwrap_or_else(PoisonError::into_inner).extend(self.runtime.take());
+    }
+}
+
 #[cfg(test)]
 #[path = "../tests/fetch.rs"]
 mod tests;
+
+#[cfg(test)]
+mod runtimes_tests {
+    use super::*;
+
+    #[test]
+    fn fetches_one_after_another_share_a_runtime() {
+        let runtimes = Runtimes::default();
+        for _ in 0..3 {
+            assert_eq!(runtimes.borrow().unwrap().block_on(async { Ok(1) }).unwrap(), 1);
+        }
+        assert_eq!(runtimes.0.lock().unwrap().len(), 1);
+        let (_first, _second) = (runtimes.borrow().unwrap(), runtimes.borrow().unwrap());
+        assert_eq!(runtimes.0.lock().unwrap().len(), 0);
+    }
+}

@@ -51,7 +51,6 @@ pub(crate) enum FetchFault {
     Answer,
 }
 
-/// The consequence of a failed fetch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct FailureResponse {
     /// Whether the JobTracker gets a report.

@@ -1,6 +1,5 @@
-//! The fetches of one reduce that wait, by host: the next one is a lookup, whatever the number of hosts and outputs.
-//!
-//! Invariant: a host is in `ready` or in `waiting` exactly while it has orders and no fetch from it runs.
+//! The fetches of one reduce that wait, by host: the next one is a lookup, whatever the number of hosts and outputs. Invariant: a host is
+//! in `ready` or in `waiting` exactly while it has orders and no fetch from it runs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound::{Excluded, Unbounded};
@@ -16,7 +15,6 @@ pub(crate) struct FetchOrder {
     pub(crate) tracker: String,
 }
 
-/// Waiting fetches.
 #[derive(Debug, Default)]
 pub(crate) struct HostQueues {
     /// By name; hosts without orders stay.
@@ -58,8 +56,7 @@ impl HostQueues {
         }
     }
 
-    /// Adds an order at the front of its host's queue, in place of a queued one. Nothing is fetched from the host before
-    /// `not_before_ms`.
+    /// Adds an order at the front of its host's queue, in place of a queued one. Nothing is fetched from the host before `not_before_ms`.
     pub(crate) fn push_front(&mut self, order: FetchOrder, not_before_ms: u64) {
         let name = self.intern_host(&order.tracker);
         self.remove(order.attempt.task.number, |place| place.attempt == order.attempt && place.host == name);

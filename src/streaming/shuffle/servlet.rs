@@ -1,7 +1,6 @@
-//! `/mapOutput`: from a request to what is sent back, as a value (1.2.1 `TaskTracker.MapOutputServlet`).
-//!
-//! Two answers differ from the stock ones on purpose: a reduce that does not exist is the asker's mistake and costs no map its
-//! output, and only a file of our own that cannot be read makes an output lost.
+//! `/mapOutput`: from a request to what is sent back, as a value (1.2.1 `TaskTracker.MapOutputServlet`). Two answers differ from the stock
+//! ones on purpose: a reduce that does not exist is the asker's mistake and costs no map its output, and only a file of our own that cannot
+//! be read makes an output lost.
 
 use std::io;
 use std::path::PathBuf;
@@ -53,7 +52,6 @@ pub(crate) struct ServletRequest<'a> {
     pub local_port: u16,
 }
 
-/// A part of a map's output.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileRange {
     pub(crate) folder: OutputFolder,
@@ -76,9 +74,7 @@ pub(crate) struct ServletAnswer {
 
 impl OutputFolder {
     /// Opens a file in it, which must belong to the user that ran the map and have one link only.
-    ///
-    /// # Errors
-    /// [`FsError`]: a link, no regular file, another's file, or longer than `max_bytes`.
+    /// Errors: a link, no regular file, another's file, or longer than `max_bytes`.
     pub(crate) fn open(&self, name: &str, max_bytes: u64) -> Result<CheckedFile, FsError> {
         let expected = Expected::file_of([self.owner]).with_one_link().at_most(max_bytes);
         open_below(&self.root, &self.path.join(name), &expected)
@@ -86,16 +82,12 @@ impl OutputFolder {
 }
 
 impl FileRange {
-    /// Opens the output.
     pub(crate) fn open(&self) -> Result<CheckedFile, FsError> {
         self.folder.open(OUTPUT_FILE, u64::MAX)
     }
 }
 
 /// The job that a request is for, if its signature is right. Reads no file.
-///
-/// # Errors
-/// The refusal.
 pub(crate) fn verified_job(
     request: &ServletRequest<'_>,
     outputs: &dyn ServedOutputs,
@@ -116,7 +108,6 @@ pub(crate) fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) 
     }
 }
 
-/// A request with a valid signature.
 struct VerifiedRequest {
     job: JobId,
     map: String,

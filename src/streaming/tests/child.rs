@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use crate::streaming::command_stream::read_records;
-use crate::streaming::field_rule::FieldRule;
+use crate::streaming::command_stream::{FieldRule, read_records};
 use crate::wire::Phase;
 
 use super::*;

@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use crate::wire::Phase;
 
 use super::super::command_stream::closures::{Closure, sums};
-use super::super::field_rule::FieldRule;
 use super::super::fixtures;
 use super::super::segment_reader::SegmentReader;
 use super::super::spill_index::read_index;
 use super::*;
+use crate::streaming::command_stream::FieldRule;
 
 fn plan(reduces: u32, codec: Option<Codec>, spill_at_bytes: u64) -> SortPlan {
     SortPlan {

@@ -1,15 +1,11 @@
 //! Files that job clients, JobTracker and TaskTrackers exchange.
 
-mod job_info;
 mod split;
-mod split_meta;
-mod token_storage;
+mod system_directory;
 
-pub use job_info::JobInfo;
-pub use split::{FileSplit, SplitApi, SplitsWriter, read_file_split};
-pub use split_meta::{SplitMeta, read_split_meta, write_split_meta};
-pub(crate) use token_storage::job_token_password;
-pub use token_storage::{JOB_TOKEN_ALIAS, read_token_storage, write_token_storage};
+pub use split::{FileSplit, SplitApi, SplitMeta, SplitsWriter, read_file_split, read_split_meta, write_split_meta};
+pub(crate) use system_directory::job_token_password;
+pub use system_directory::{JOB_TOKEN_ALIAS, JobInfo, read_token_storage, write_token_storage};
 
 use super::{Reader, WireError, WireErrorKind};
 

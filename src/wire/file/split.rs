@@ -1,8 +1,10 @@
-//! `job.split`: the splits themselves; only splits of files are supported.
+//! `job.split`: the splits themselves, of which only those of files are supported; `job.splitmetainfo`: hosts, offset and length of each
+//! split, all that a JobTracker needs.
 
-use super::{SplitMeta, check_version, read_magic};
 use crate::wire::error::{WireErrorKind, excerpt};
-use crate::wire::{Reader, Text, WireError, Writer};
+use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
+
+use super::{check_version, read_magic};
 
 /// Which of Hadoop's two programming interfaces a split belongs to; they differ in class and encoding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,8 +38,7 @@ pub struct SplitsWriter {
 const MAGIC: &str = "SPL";
 const VERSION: i32 = 1;
 
-/// Reads the split whose class name is at `offset_bytes` of `job.split`. Fails with the class name when that is not a
-/// file split.
+/// Reads the split whose class name is at `offset_bytes` of `job.split`. Fails with the class name when that is not a file split.
 pub fn read_file_split(file: &[u8], offset_bytes: usize) -> Result<FileSplit, WireError> {
     const WHAT: &str = "split file";
     let mut reader = Reader::new(file);
@@ -59,7 +60,6 @@ pub fn read_file_split(file: &[u8], offset_bytes: usize) -> Result<FileSplit, Wi
 }
 
 impl SplitApi {
-    /// The class of its file splits.
     pub(crate) const fn class_name(self) -> &'static str {
         match self {
             Self::Old => "org.apache.hadoop.mapred.FileSplit",
@@ -99,6 +99,69 @@ impl SplitsWriter {
     }
 }
 
+/// One split (1.2.1 `JobSplit.SplitMetaInfo`).
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct SplitMeta {
+    /// Hosts that hold its data, best first.
+    pub locations: Vec<Text>,
+    /// Offset of the split's class name in `job.split`, bytes.
+    pub offset_bytes: i64,
+    /// Length of its input by its class, bytes.
+    pub length_bytes: i64,
+}
+
+const META_MAGIC: &str = "META-SPL";
+const META_VERSION: i32 = 1;
+
+/// Reads `job.splitmetainfo`; bytes after the last split are ignored, as Java does. `limit_bytes` is that of
+/// `mapreduce.jobtracker.split.metainfo.maxsize`, `None` for the -1 that means no limit.
+pub fn read_split_meta(file: &[u8], limit_bytes: Option<u64>) -> Result<Vec<SplitMeta>, WireError> {
+    const WHAT: &str = "split meta information";
+    let mut reader = Reader::new(file);
+    let length = file.len() as u64;
+    if let Some(limit) = limit_bytes.filter(|limit| length > *limit) {
+        return Err(reader.error(WireErrorKind::TooLong { length, limit }, WHAT));
+    }
+    read_magic(&mut reader, META_MAGIC, WHAT)?;
+    let start = reader.clone();
+    check_version(&start, reader.vint(WHAT)?.into(), META_VERSION.into(), WHAT)?;
+    let count = reader.vint("number of splits")?;
+    reader.list(count, "number of splits")
+}
+
+/// The bytes of `job.splitmetainfo`.
+pub fn write_split_meta(splits: &[SplitMeta]) -> Vec<u8> {
+    let mut file = Vec::new();
+    let mut writer = Writer::new(&mut file);
+    writer.bytes(META_MAGIC.as_bytes());
+    writer.vint(META_VERSION);
+    writer.vint_count(splits.len());
+    writer.list(splits);
+    file
+}
+
+impl Decode for SplitMeta {
+    const MIN_BYTES: usize = 3;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        let count = reader.vint("number of locations")?;
+        Ok(Self {
+            locations: reader.list(count, "number of locations")?,
+            offset_bytes: reader.vlong("offset of a split")?,
+            length_bytes: reader.vlong("length of a split")?,
+        })
+    }
+}
+
+impl Encode for SplitMeta {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.vint_count(self.locations.len());
+        writer.list(&self.locations);
+        writer.vlong(self.offset_bytes);
+        writer.vlong(self.length_bytes);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -127,5 +190,16 @@ mod tests {
             WireErrorKind::Truncated { needed: usize::MAX - 7, left: 2 }
         );
         assert_eq!(kind(b"SEQ\x06", 7), WireErrorKind::BadMagic("SPL"));
+    }
+
+    #[test]
+    fn exceeded_limits_and_wrong_counts_are_refused() {
+        let kind = |file: &[u8], limit| read_split_meta(file, limit).unwrap_err().kind;
+        let file = write_split_meta(&[SplitMeta { locations: vec!["h".into()], offset_bytes: 7, length_bytes: 34 }]);
+        assert_eq!(kind(&file, Some(14)), WireErrorKind::TooLong { length: 15, limit: 14 });
+        assert_eq!(read_split_meta(&file, Some(15)).unwrap().len(), 1);
+        assert_eq!(kind(b"META-SPL\x02\0", None), WireErrorKind::BadVersion { found: 2, expected: 1 });
+        assert_eq!(kind(b"META-SPL\x01\xff", None), WireErrorKind::NegativeLength(-1));
+        assert_eq!(kind(b"META-SPL\x01\x7f\0\0\0", None), WireErrorKind::Truncated { needed: 381, left: 3 });
     }
 }

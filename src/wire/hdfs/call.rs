@@ -1,11 +1,12 @@
 //! Calls to a NameNode, and the one to a DataNode that recovers a block.
 
+use crate::wire::error::{WireErrorKind, excerpt};
+use crate::wire::object::{Object, ObjectError, encode_class};
+use crate::wire::protocol::CallError;
 use crate::wire::protocol::call_value::{CallValue, CallValueError};
 use crate::wire::{Reader, Text, Writer};
 
-use super::{
-    Block, ByteArray, DatanodeInfo, DatanodeReportType, FsPermission, HdfsAnswerKind, LocatedBlock, SafeModeAction,
-};
+use super::{Block, DatanodeInfo, FsPermission, HdfsAnswerKind, LocatedBlock};
 
 /// Generates the enum of calls: a variant for each method, with its Java name, its parameters in order and its answer. Methods
 /// of one name differ in their parameters; here the number is enough.
@@ -343,5 +344,167 @@ impl HdfsCall {
         let is_meant =
             |method: &&(&str, usize, DecodeCall)| method.0.as_bytes() == name && usize::try_from(count) == Ok(method.1);
         METHODS.iter().find(is_meant).map(|(_, _, decode)| decode(reader))
+    }
+}
+
+/// A safe mode action of a NameNode (1.2.1 `FSConstants.SafeModeAction`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SafeModeAction {
+    /// Leave it.
+    Leave,
+    /// Enter it.
+    Enter,
+    /// Report it.
+    Get,
+}
+
+/// Which DataNodes are wanted (1.2.1 `FSConstants.DatanodeReportType`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DatanodeReportType {
+    /// All.
+    All,
+    /// Those that send heartbeats.
+    Live,
+    /// Those that do not.
+    Dead,
+}
+
+macro_rules! named_objects {
+    ($( $type:ident = $class:literal, $what:literal { $($variant:ident = $name:literal,)+ } )+) => {$(
+        impl Object for $type {
+            const CLASS: &'static str = $class;
+
+            fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
+                let start = reader.clone();
+                match reader.utf8_bytes($what)? {
+                    $( sent if sent == $name.as_bytes() => Ok(Some(Self::$variant)), )+
+                    sent => Err(start.error(WireErrorKind::UnknownName(excerpt(sent)), $what).into()),
+                }
+            }
+
+            fn encode_object(&self, writer: &mut Writer<'_>) {
+                writer.utf8(match self {
+                    $( Self::$variant => $name, )+
+                });
+            }
+        }
+    )+};
+}
+
+named_objects! {
+    SafeModeAction = "org.apache.hadoop.hdfs.protocol.FSConstants$SafeModeAction", "safe mode action" {
+        Leave = "SAFEMODE_LEAVE",
+        Enter = "SAFEMODE_ENTER",
+        Get = "SAFEMODE_GET",
+    }
+    DatanodeReportType = "org.apache.hadoop.hdfs.protocol.FSConstants$DatanodeReportType", "kind of a DataNode report" {
+        All = "ALL",
+        Live = "LIVE",
+        Dead = "DEAD",
+    }
+}
+
+/// A `byte[]` parameter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ByteArray(pub Vec<u8>);
+
+const BYTE: &str = "byte";
+
+impl Object for ByteArray {
+    const CLASS: &'static str = "[B";
+
+    fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
+        let count = reader.i32("number of bytes")?;
+        let count = reader.count(count, 2 + BYTE.len() + 1, "number of bytes")?;
+        let mut bytes = Vec::with_capacity(count);
+        for _ in 0..count {
+            let start = reader.clone();
+            if reader.utf8_bytes("class of a byte")? != BYTE.as_bytes() {
+                let found = crate::wire::error::excerpt(start.bytes_until(reader));
+                return Err(start.error(WireErrorKind::UnexpectedClass { found, expected: BYTE }, "byte").into());
+            }
+            bytes.push(reader.i8("byte")? as u8);
+        }
+        Ok(Some(Self(bytes)))
+    }
+
+    fn encode_object(&self, writer: &mut Writer<'_>) {
+        writer.count(self.0.len());
+        for byte in &self.0 {
+            encode_class(BYTE, writer);
+            writer.bytes(&[*byte]);
+        }
+    }
+}
+
+/// A protocol of HDFS, as the header of a connection names it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HdfsProtocol {
+    /// Clients to a NameNode.
+    Client,
+    /// Clients to the IPC port of a DataNode.
+    ClientDatanode,
+}
+
+/// A call with the id for its response.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HdfsCallFrame {
+    /// Chosen by the client.
+    pub id: i32,
+    /// The call.
+    pub call: HdfsCall,
+}
+
+impl HdfsProtocol {
+    /// The Java interface.
+    #[must_use]
+    pub const fn class_name(self) -> &'static str {
+        match self {
+            Self::Client => "org.apache.hadoop.hdfs.protocol.ClientProtocol",
+            Self::ClientDatanode => "org.apache.hadoop.hdfs.protocol.ClientDatanodeProtocol",
+        }
+    }
+
+    /// The version of 0.20.203.0 to 1.2.1.
+    #[must_use]
+    pub const fn version(self) -> i64 {
+        match self {
+            Self::Client => 61,
+            Self::ClientDatanode => 4,
+        }
+    }
+}
+
+/// Appends a call as a whole frame, with its length.
+pub fn encode_hdfs_call(out: &mut Vec<u8>, id: i32, call: &HdfsCall) {
+    let start = out.len();
+    let mut writer = Writer::new(out);
+    writer.i32(0);
+    writer.i32(id);
+    encode_class(call.name(), &mut writer);
+    writer.count(call.parameter_count());
+    call.encode_parameters(&mut writer);
+    let length = (out.len() - start - 4) as i32;
+    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+}
+
+/// Reads the call in a frame, without the frame's length. Bytes after the last parameter are ignored.
+///
+/// # Errors
+/// [`CallError::Method`] for a method or parameter that does not exist here, [`CallError::Close`] for malformed bytes.
+pub fn decode_hdfs_call(frame: &[u8]) -> Result<HdfsCallFrame, CallError> {
+    let mut reader = Reader::new(frame);
+    let id = reader.i32("call id")?;
+    let name = reader.utf8_bytes("method name")?;
+    let count = reader.i32("number of parameters")?;
+    let no_such = |detail: String| CallError::Method {
+        id,
+        text: format!("java.io.IOException: java.lang.NoSuchMethodException: {}: {detail}", excerpt(name)),
+    };
+    match HdfsCall::decode(name, count, &mut reader) {
+        None => Err(no_such(format!("no such method with {count} parameters"))),
+        Some(Ok(call)) => Ok(HdfsCallFrame { id, call }),
+        Some(Err(CallValueError::Object(ObjectError::Wire(error)))) => Err(error.into()),
+        Some(Err(error)) => Err(no_such(error.to_string())),
     }
 }

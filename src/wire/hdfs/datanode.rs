@@ -1,6 +1,6 @@
 //! A DataNode as the NameNode describes it.
 
-use crate::wire::names::encoded_by_name;
+use crate::wire::class::encoded_by_name;
 use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// A DataNode (1.2.1 `DatanodeInfo`). A client passes it on as it received it.

@@ -2,8 +2,6 @@
 
 use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
 
-use super::FsPermission;
-
 /// A file or directory (1.2.1 `HdfsFileStatus`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileStatus {
@@ -134,5 +132,23 @@ impl Encode for ContentSummary {
         {
             writer.i64(number);
         }
+    }
+}
+
+/// Permission bits (1.2.1 `FsPermission`), such as `0o755`. A 1.2.1 NameNode keeps no sticky bit, and no x bits of files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FsPermission(pub u16);
+
+impl Decode for FsPermission {
+    const MIN_BYTES: usize = 2;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        reader.u16("permission").map(Self)
+    }
+}
+
+impl Encode for FsPermission {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        writer.u16(self.0);
     }
 }

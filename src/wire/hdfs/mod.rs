@@ -9,33 +9,23 @@
 
 mod answer;
 mod block;
-mod byte_array;
 mod call;
-mod call_frame;
 mod data_request;
-mod data_status;
 mod datanode;
 mod file_status;
 mod hdfs_objects;
 mod packet;
-mod permission;
 mod pipeline;
-mod states;
 
 pub use answer::{HdfsAnswer, HdfsAnswerKind, HdfsOutcome, HdfsResponse, decode_hdfs_response, encode_hdfs_response};
 pub use block::{Block, LocatedBlock, LocatedBlocks};
-pub(crate) use byte_array::ByteArray;
-pub use call::HdfsCall;
-pub use call_frame::{HdfsProtocol, decode_hdfs_call, encode_hdfs_call};
+pub(crate) use call::ByteArray;
+pub use call::{HdfsCall, HdfsProtocol, SafeModeAction, decode_hdfs_call, encode_hdfs_call};
 pub use data_request::{Checksums, DataRequest, ReadRequest, WriteRequest, decode_data_request, encode_data_request};
-pub use data_status::DataStatus;
 pub use datanode::{AdminState, DatanodeInfo};
-pub use file_status::{ContentSummary, DirectoryListing, FileStatus};
+pub use file_status::{ContentSummary, DirectoryListing, FileStatus, FsPermission};
 pub use packet::{DataFrame, HEARTBEAT_SEQUENCE, encode_end, encode_packet, first_bad_chunk, split_data_frame};
-pub use permission::FsPermission;
 pub use pipeline::{
-    PipelineAck, ReadAnswer, SetupAnswer, decode_ack, decode_read_answer, decode_setup_answer, encode_ack,
+    DataStatus, PipelineAck, ReadAnswer, SetupAnswer, decode_ack, decode_read_answer, decode_setup_answer, encode_ack,
     encode_checksum_ok, encode_read_answer, encode_setup_answer,
 };
-pub(crate) use states::DatanodeReportType;
-pub use states::SafeModeAction;

@@ -1,8 +1,8 @@
 //! Codecs of jobs, queues and the cluster.
 
 use crate::model::{JobId, Priority, RunState, names};
+use crate::wire::class::encoded_by_name;
 use crate::wire::error::WireErrorKind;
-use crate::wire::names::encoded_by_name;
 use crate::wire::{Decode, Encode, Reader, WString, WireError, Writer};
 
 use super::{

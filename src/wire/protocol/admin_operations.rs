@@ -1,9 +1,10 @@
-//! `AdminOperationsProtocol` 3: `hadoop mradmin`.
+//! `hadoop mradmin`: `AdminOperationsProtocol` 3, `RefreshAuthorizationPolicyProtocol` 1, `RefreshUserMappingsProtocol` 1.
 
-use super::table::protocol;
 use crate::wire::error::{WireErrorKind, excerpt};
 use crate::wire::object::{Object, ObjectError};
 use crate::wire::{Reader, Writer};
+
+use super::table::protocol;
 
 /// A safe mode action (1.2.1 `JobTracker.SafeModeAction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,5 +57,23 @@ impl Object for SafeModeAction {
                 writer.utf8(name);
             }
         }
+    }
+}
+
+protocol! {
+    /// Calls of administrators about access to protocols.
+    RefreshAuthorizationPolicyCall {
+        /// Reloads the access lists of the protocols.
+        RefreshServiceAcl = "refreshServiceAcl" -> Void;
+    }
+}
+
+protocol! {
+    /// Calls of administrators about users.
+    RefreshUserMappingsCall {
+        /// Drops the cached groups of users.
+        RefreshUserToGroupsMappings = "refreshUserToGroupsMappings" -> Void;
+        /// Reloads which users may act for others.
+        RefreshSuperUserGroupsConfiguration = "refreshSuperUserGroupsConfiguration" -> Void;
     }
 }

@@ -76,8 +76,7 @@ const GET_PROTOCOL_VERSION: Method = Method {
     returns: ReturnType::Long,
 };
 
-/// Reads the call in a frame (without the frame's length) of a connection of that protocol. Bytes after the last
-/// parameter are ignored.
+/// Reads the call in a frame (without the frame's length) of a connection of that protocol. Bytes after the last parameter are ignored.
 pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallError> {
     let mut reader = Reader::new(frame);
     let id = reader.i32("call id")?;

@@ -8,14 +8,11 @@ pub(crate) trait CallValue: Sized {
     /// The declared classes, in order.
     const CLASSES: &'static [&'static str];
 
-    /// Reads the objects.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, CallValueError>;
 
-    /// Writes the objects.
     fn encode(&self, writer: &mut Writer<'_>);
 }
 
-/// Why a parameter or result could not be decoded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CallValueError {
     /// Another class than declared, or malformed bytes.
@@ -67,7 +64,6 @@ impl<T: Object> CallValue for Option<T> {
     }
 }
 
-/// A required value.
 impl<T: Object> CallValue for T {
     const CLASSES: &'static [&'static str] = &[T::CLASS];
 

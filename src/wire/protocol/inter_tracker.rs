@@ -1,7 +1,8 @@
-//! `InterTrackerProtocol` 31: calls of a TaskTracker to the JobTracker.
+//! `InterTrackerProtocol` 31: calls of a TaskTracker to the JobTracker; and `org.jobtracker.ContainerProtocol` 1, beats of a built-in
+//! worker about its containers, which no Java JobTracker has.
 
 use crate::model::JobId;
-use crate::wire::HeartbeatRequest;
+use crate::wire::{HeartbeatRequest, Text};
 
 use super::table::protocol;
 
@@ -39,5 +40,17 @@ protocol! {
         GetBuildVersion = "getBuildVersion" -> String;
         /// The release, which a tracker with the relaxed check compares.
         GetReleaseVersion = "getVIVersion" -> String;
+    }
+}
+
+protocol! {
+    /// Calls of a built-in worker about its containers.
+    ContainerBeatCall {
+        /// What its containers do; the answer may be held back until there is something to say. `Text`, since Java's strings end
+        /// at 65,535 bytes.
+        Beat = "beat" {
+            /// JSON of a worker's beat; the answer's is that of a beat's answer.
+            beat: Text,
+        } -> Text;
     }
 }

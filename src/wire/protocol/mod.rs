@@ -1,29 +1,23 @@
-//! The protocols: their methods, parameters and results.
-//!
-//! A method is identified by its name, the number of its parameters and their declared classes, all exact, as by Java's
-//! reflection. Every protocol has `getProtocolVersion` besides its own methods.
+//! The protocols: their methods, parameters and results. A method is identified by its name, the number of its parameters and their
+//! declared classes, all exact, as by Java's reflection. Every protocol has `getProtocolVersion` besides its own methods.
 
 mod admin_operations;
 mod call;
 pub(super) mod call_value;
-mod container_beats;
 mod inter_tracker;
 mod job_submission;
-mod refresh_authorization_policy;
-mod refresh_user_mappings;
 mod response;
 mod table;
 mod task_umbilical;
 mod value;
 
-pub use admin_operations::{AdminOperationsCall, SafeModeAction};
+pub use admin_operations::{
+    AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction,
+};
 pub(crate) use call::CallFrame;
 pub use call::{Call, CallError, decode_call, encode_call};
-pub use container_beats::ContainerBeatCall;
-pub use inter_tracker::InterTrackerCall;
+pub use inter_tracker::{ContainerBeatCall, InterTrackerCall};
 pub use job_submission::JobSubmissionCall;
-pub use refresh_authorization_policy::RefreshAuthorizationPolicyCall;
-pub use refresh_user_mappings::RefreshUserMappingsCall;
 pub use response::{CallOutcome, FATAL_CALL_ID, RemoteException, decode_response, encode_response, response_id};
 pub(crate) use response::{
     Response, encode_array_start, encode_element, encode_error, encode_fatal, encode_response_start, encode_value,

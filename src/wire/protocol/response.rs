@@ -65,7 +65,6 @@ pub(crate) fn encode_array_start<T: ArrayElement>(count: usize, out: &mut Vec<u8
     encode_array_head::<T>(count, &mut Writer::new(out));
 }
 
-/// Appends an element of an array.
 pub(crate) fn encode_element<T: ArrayElement>(element: &T, out: &mut Vec<u8>) {
     encode_object(Some(element), &mut Writer::new(out));
 }

@@ -14,7 +14,6 @@ pub struct Method {
 }
 
 impl Method {
-    /// How many parameters it has.
     pub(crate) const fn parameter_count(&self) -> usize {
         let mut count = 0;
         let mut group = 0;
@@ -26,8 +25,7 @@ impl Method {
     }
 }
 
-/// Generates the enum of a protocol's calls: a variant for each method, with its Java name, its parameters in order and
-/// its result.
+/// Generates the enum of a protocol's calls: a variant for each method, with its Java name, its parameters in order and its result.
 macro_rules! protocol {
     (
         $(#[$calls_doc:meta])*

@@ -3,7 +3,8 @@
 use std::cell::Cell;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io;
+use std::io::{Read, Write};
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
@@ -15,7 +16,6 @@ use zip::ZipArchive;
 use crate::fs::{Expected, FolderHandle, FsError};
 
 use super::fault::ResourceFault;
-use super::inner_path::names_below;
 
 /// Of folders: the container's end has to remove what is in them.
 const FOLDER_MODE: u32 = 0o700;
@@ -64,9 +64,7 @@ impl ArchiveFormat {
 }
 
 /// Unpacks an archive into a folder of our own.
-///
-/// # Errors
-/// [`ResourceFault`]: an entry that leads out, one that is no file, folder or link, a damaged archive, what the system refuses.
+/// Errors: an entry that leads out, one that is no file, folder or link, a damaged archive, what the system refuses.
 pub(crate) fn unpack(
     format: ArchiveFormat,
     packed: File,
@@ -233,6 +231,19 @@ impl Unpacking<'_> {
         let path = self.folder.path().join(path);
         FsError::Refused { action: "write", path, expected: "a file system with room", source }.into()
     }
+}
+
+/// The names on the way down a relative path, none of them `..`; empty for the folder itself. None: it leads out.
+pub(crate) fn names_below(path: &Path) -> Option<Vec<OsString>> {
+    let mut names = Vec::new();
+    for part in path.components() {
+        match part {
+            Component::Normal(name) => names.push(name.to_owned()),
+            Component::CurDir => {}
+            Component::ParentDir | Component::RootDir | Component::Prefix(_) => return None,
+        }
+    }
+    Some(names)
 }
 
 #[cfg(test)]

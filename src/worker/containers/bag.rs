@@ -19,7 +19,6 @@ const SLOT_MEMORY_MB: u32 = 1_024;
 pub(crate) struct MachineRoom {
     /// Memory of the machine, or the limit of this process where that is less, MB.
     pub(crate) memory_mb: u32,
-    /// Processors.
     pub(crate) vcores: u32,
 }
 
@@ -50,10 +49,7 @@ fn limit_bytes(mount: &Path, memberships: &str) -> Option<u64> {
     groups.filter_map(|group| fs::read_to_string(group.join("memory.max")).ok()?.trim().parse().ok()).min()
 }
 
-/// What a worker with these slots declares.
-///
-/// # Errors
-/// [`ConfigError`]: a bad value, or one set by hand that is less than the slots take.
+/// What a worker with these slots declares. Errors: a bad value, or one set by hand that is less than the slots take.
 pub(crate) fn declared(
     configuration: &Configuration,
     slots: PerKind<u32>,

@@ -13,11 +13,11 @@ use crate::supervisor::process::THIS_PROGRAM;
 
 use super::super::job_user::{Identity, SharedChannel};
 use super::control::ContainerControl;
+use super::control_groups::ProcessLooks;
 use super::fault::LaunchFault;
-use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
 use super::run::{ContainerRun, end_without_start};
-use super::user_message::{FromContainer, ToContainer};
+use super::user_container::{FromContainer, ToContainer};
 
 /// Between two signs of life.
 const REPORT_INTERVAL: Duration = Duration::from_secs(15);

@@ -1,14 +1,17 @@
-//! Control groups (version 2) of containers, where the worker's own group is delegated to it: the kernel keeps each to its memory.
+//! Control groups (version 2) of containers, where the worker's own group is delegated to it: the kernel keeps each to its memory; else a look at all
+//! processes, which containers share.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use std::{fs, io};
 
 use rustix::fs::{Mode, OFlags};
+use tokio::time::Instant;
 
 use crate::model::{Capability, ContainerId};
 use crate::supervisor::command::CommandGroup;
-use crate::supervisor::process_tree::TreeUse;
+use crate::supervisor::process_tree::{CommandTree, ProcessTable, TreeUse};
 
 /// Where the system has them.
 pub(crate) const MOUNT: &str = "/sys/fs/cgroup";
@@ -45,7 +48,6 @@ pub(crate) struct GroupCounts {
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NoGroups {
-    /// The process is in no group of version 2.
     #[error("this process is in no control group of version 2")]
     NoVersionTwo,
     #[error("this process is in the root of all control groups")]
@@ -94,9 +96,7 @@ fn folder_of(mount: &Path, memberships: &str) -> Result<PathBuf, NoGroups> {
 
 impl ControlGroups {
     /// Moves this process into a leaf of its group, and makes room for groups of containers beside it.
-    ///
-    /// # Errors
-    /// [`NoGroups`]; the process is then where it was, if the system lets it return.
+    /// Errors: [`NoGroups`]; the process is then where it was, if the system lets it return.
     pub(crate) fn take_over(mount: &Path, memberships: &str) -> Result<Self, NoGroups> {
         let groups = Self::find(mount, memberships)?;
         make_folder(&groups.folder.join(OWN_LEAF))?;
@@ -168,7 +168,6 @@ impl ControlGroups {
 }
 
 impl ContainerGroup {
-    /// How a command starts in it.
     pub(crate) fn for_command(&self) -> CommandGroup {
         CommandGroup { procs: self.folder.join("cgroup.procs"), own_procs: self.own_procs.clone() }
     }
@@ -190,6 +189,31 @@ impl Drop for ContainerGroup {
         // next start; kernels before 5.14 have no such file.
         let _ = write(&self.folder.join("cgroup.kill"), "1");
         let _ = fs::remove_dir(&self.folder);
+    }
+}
+
+/// The processes of the machine as they were a moment ago.
+#[derive(Debug, Default)]
+pub struct ProcessLooks {
+    last: Mutex<Option<(Instant, Arc<ProcessTable>)>>,
+}
+
+impl ProcessLooks {
+    /// What a command's processes use, as seen at most so long ago. Reads files of `/proc`.
+    pub(crate) fn use_of(&self, tree: CommandTree, age: Duration) -> TreeUse {
+        self.processes(age).use_of(tree)
+    }
+
+    fn processes(&self, age: Duration) -> Arc<ProcessTable> {
+        let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*last {
+            Some((at, table)) if at.elapsed() <= age => table.clone(),
+            _ => {
+                let table = Arc::new(ProcessTable::read());
+                *last = Some((Instant::now(), table.clone()));
+                table
+            }
+        }
     }
 }
 

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::api::{BeatContainer, BeatContainerState, DeclaredBag, WorkerBeat};
-use crate::model::Capability;
+use crate::api::{BeatContainer, BeatContainerState, ContainerLaunch, ContextId, DeclaredBag, SentContext, WorkerBeat};
+use crate::model::{Capability, LaunchContext};
 use crate::wire::limits::{BEAT_BYTES, shorten};
 
-use super::contexts::LaunchContexts;
 use super::table::ContainerTable;
 
 #[derive(Clone, Debug)]
@@ -40,7 +39,6 @@ pub(crate) enum News {
 /// The beats of one connection.
 #[derive(Debug, Default)]
 pub(crate) struct Conversation {
-    /// Of the last beat.
     number: u64,
     sent: BTreeMap<i32, SentBeat>,
     /// The latest beat that was answered.
@@ -137,6 +135,32 @@ impl Conversation {
         let is_latest = sent.number > self.answered;
         self.answered = self.answered.max(sent.number);
         is_latest
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct LaunchContexts {
+    kept: BTreeMap<ContextId, LaunchContext>,
+}
+
+impl LaunchContexts {
+    pub(crate) fn keep(&mut self, contexts: Vec<SentContext>) {
+        self.kept.extend(contexts.into_iter().map(|sent| (sent.id, sent.context)));
+    }
+
+    pub(crate) fn forget(&mut self, contexts: &[ContextId]) {
+        contexts.iter().for_each(|id| drop(self.kept.remove(id)));
+    }
+
+    /// A launch in its context. Errors: the context, if it is not here.
+    pub(crate) fn resolve(&self, launch: ContainerLaunch<u64>) -> Result<ContainerLaunch, ContextId> {
+        let id = ContextId { application: launch.id.application, number: launch.context };
+        let context = self.kept.get(&id).ok_or(id)?.clone();
+        Ok(launch.in_context(context))
+    }
+
+    pub(crate) fn list(&self) -> Vec<ContextId> {
+        self.kept.keys().copied().collect()
     }
 }
 

@@ -9,13 +9,10 @@ use crate::supervisor::shortage::{has_shortage, is_of_disk, is_shortage_at_start
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ResourceFault {
-    /// Its address is none of a file.
     #[error("{0}")]
     Address(#[from] FileUriError),
-    /// It cannot be read, or what it becomes cannot be written.
     #[error("{0}")]
     File(#[from] FsError),
-    /// It is not on this machine.
     #[error(
         "{} does not exist on this worker's machine; each worker reads files by itself, so they must lie where all workers see them",
         path.display()
@@ -23,11 +20,7 @@ pub(crate) enum ResourceFault {
     NotHere { path: PathBuf },
     /// It lies on a file system that all machines reach by themselves.
     #[error("{resource} is not a file of the worker's machine; expected a file: URI or an absolute path")]
-    NotLocal {
-        /// Its address.
-        resource: String,
-    },
-    /// Reading or writing it failed on the way.
+    NotLocal { resource: String },
     #[error("cannot {action} {}: {source}", path.display())]
     Copy {
         /// `read` or `write`.
@@ -35,7 +28,6 @@ pub(crate) enum ResourceFault {
         path: PathBuf,
         source: io::Error,
     },
-    /// It has another length than the context says.
     #[error("{} has {found} bytes; the context says {expected}", path.display())]
     Size {
         path: PathBuf,
@@ -54,7 +46,6 @@ pub(crate) enum ResourceFault {
     },
     #[error("its content is no base64: {0}")]
     Base64(#[from] base64::DecodeError),
-    /// Its name leads out of the working directory.
     #[error("its name leads out of the working directory")]
     Name,
     /// Something else has its name in a working directory that is not the container's own.
@@ -63,19 +54,12 @@ pub(crate) enum ResourceFault {
         /// Where it should be.
         path: PathBuf,
     },
-    /// It is no archive of a kind that is unpacked.
     #[error("{name:?} ends in none of .zip, .tar, .tar.gz, .tgz")]
     NoArchive { name: String },
     #[error("the archive cannot be read: {0}")]
     Archive(String),
-    /// An entry of the archive is not unpacked.
     #[error("the archive's entry {entry:?} {reason}")]
-    Entry {
-        /// Its name there.
-        entry: String,
-        reason: &'static str,
-    },
-    /// The container is to be killed.
+    Entry { entry: String, reason: &'static str },
     #[error("it was not brought: the container is to end")]
     Stopped,
 }
@@ -84,7 +68,6 @@ pub(crate) enum ResourceFault {
 pub(crate) enum LaunchFault {
     #[error("local resource {name:?}: {source}")]
     Resource { name: String, source: ResourceFault },
-    /// The item has no value.
     #[error("item {item} has no value: {reason}")]
     Item { item: u32, reason: String },
     #[error("the working directory {path:?} {reason}")]
@@ -107,13 +90,10 @@ pub(crate) enum LaunchFault {
         path: String,
         source: io::Error,
     },
-    /// A folder or file of its own.
     #[error("{0}")]
     Own(#[from] FsError),
-    /// A pipe, a thread or the like.
     #[error("cannot start: {0}")]
     System(io::Error),
-    /// It is to be killed, and has not started yet.
     #[error("it was killed before its command started")]
     Stopped,
 }

@@ -60,9 +60,6 @@ impl LineFinder {
     }
 
     /// The line without its end, after the last piece.
-    ///
-    /// # Errors
-    /// Why there is none, in words.
     pub(crate) fn finish(mut self) -> Result<String, String> {
         let lines = if self.is_open { self.number } else { self.number - 1 };
         if self.wanted == 0 || self.wanted > lines {

@@ -2,35 +2,28 @@
 //!
 //! `service` beats with the daemon over a connection of their own (`conversation` is what it says), and keeps the `table`.
 //! `runner` runs each container on a thread of its own: `run` takes it from its launch to its end, in the worker's process or,
-//! where commands run as their users, in one with the user's ids (`user_container`, `container_process`, `user_message`).
-//! `admitted_users` has for a while the users that they run as; `own_folders` has a folder for each; `prepared` makes ready what it needs: `resources` and `archive` bring its files, `item_value` its item, `environment` its
-//! variables; `fault` is why it did not start. `output_log` and `logs` keep its output. `control_groups` or `memory_watch` hold it
-//! to its memory. `bag` is what the worker declares.
+//! where commands run as their users, in one with the user's ids (`user_container`, `container_process`).
+//! `own_folders` has a folder for each; `prepared` makes ready what it needs: `resources` and `archive` bring its files, `item_value` its
+//! item; `fault` is why it did not start. `output_log` and `logs` keep its output. `control_groups` hold it to its memory. `bag` is what
+//! the worker declares.
 //!
 //! Invariants: a container changes its state only in `table`, on one thread; what a context names is read and written with the
 //! rights of its user; nothing is left of a container that is reported as ended.
 
-mod admitted_users;
 mod archive;
 mod bag;
 mod container_process;
-mod contexts;
 pub mod control;
-mod control_groups;
+pub mod control_groups;
 mod conversation;
-mod environment;
 mod fault;
-mod inner_path;
 mod item_value;
-mod log_sums;
 mod logs;
-pub mod memory_watch;
 pub mod order;
 mod output_log;
 mod own_folders;
 mod prepared;
 mod resource_cache;
-mod resource_copy;
 mod resources;
 pub mod run;
 mod runner;
@@ -39,7 +32,6 @@ mod settings;
 mod start;
 mod table;
 mod user_container;
-mod user_message;
 
 pub(super) use bag::MachineRoom;
 pub(crate) use container_process::run_container_process;

@@ -24,7 +24,6 @@ pub struct ContainerOrder {
     /// The worker's `host:web port`.
     pub node_id: String,
     pub log_limit_bytes: u64,
-    /// Between two looks at its memory.
     pub memory_interval: Duration,
     /// The control group that its command starts in, where this process starts it there.
     pub group: Option<CommandGroup>,

@@ -1,7 +1,6 @@
-//! The folders of containers on the worker's disks, one for each, which is removed after its end: `containers/CONTAINER`.
-//!
-//! What a container leaves empty serves the next one under another name: file systems avoid the places of folders that were just
-//! removed, and the search for others costs more than a short command.
+//! The folders of containers on the worker's disks, one for each, which is removed after its end: `containers/CONTAINER`. What a container
+//! leaves empty serves the next one under another name: file systems avoid the places of folders that were just removed, and the search for
+//! others costs more than a short command.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -1,5 +1,6 @@
 //! What stands ready before the command of a container starts: its files, its environment, its program, and where its output goes.
 
+use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -9,14 +10,12 @@ use rustix::fs::{Access, Mode, OFlags};
 
 use crate::fs::FolderHandle;
 use crate::model::{LaunchContext, LocalResource, OutputPlace};
-use crate::supervisor::command::{CommandSpec, open_null};
+use crate::supervisor::command::{CommandSpec, WORK_FOLDER_VARIABLE, open_null};
 
-use super::environment;
 use super::fault::{LaunchFault, ResourceFault};
 use super::item_value::put_in;
 use super::order::ContainerOrder;
-use super::resource_cache::ResourceCache;
-use super::resource_copy::StopCheck;
+use super::resource_cache::{ResourceCache, StopCheck};
 use super::resources::{Destination, line_of};
 
 /// Of the folders of a container, for its user alone.
@@ -74,7 +73,7 @@ pub(crate) fn prepare(order: &ContainerOrder, should_stop: &StopCheck<'_>) -> Re
     for (name, resource) in context.local_resources.iter().filter(|(name, _)| !is_read_only(name)) {
         destination.bring(name, resource, should_stop).map_err(|source| resource_fault(name, source))?;
     }
-    let environment = environment::build(order, &context, &work_folder.display().to_string());
+    let environment = build(order, &context, &work_folder.display().to_string());
     let program = find_program(&context, &environment, &work_folder)?;
     let (stdout, stderr) = open_outputs(&context, &work_folder)?;
     let arguments = context.command.get(1..).unwrap_or_default().to_vec();
@@ -170,4 +169,43 @@ fn open_output(path: &Path) -> io::Result<OwnedFd> {
     let file = rustix::fs::open(path, flags, Mode::from_raw_mode(OUTPUT_MODE))?;
     rustix::io::ioctl_fionbio(&file, false)?;
     Ok(file)
+}
+
+/// Variables that a container has of the worker, beside `LC_…`.
+const PASSED_ON: [&str; 5] = ["PATH", "LANG", "LANGUAGE", "TZ", "HOME"];
+
+/// Whether a container has a variable of the worker.
+fn is_passed_on(name: &str) -> bool {
+    PASSED_ON.contains(&name) || name.starts_with("LC_")
+}
+
+/// The environment of a container with this context, its item put in, in this working directory; sorted by name. What the context says
+/// counts before what is the worker's, and after what only the worker knows.
+pub(crate) fn build(order: &ContainerOrder, context: &LaunchContext, work_folder: &str) -> Vec<(String, String)> {
+    let launch = &order.launch;
+    let of_worker = order.environment.iter().filter(|(name, _)| is_passed_on(name));
+    let mut all: BTreeMap<String, String> = of_worker.map(|(name, value)| (name.clone(), value.clone())).collect();
+    all.insert("OMP_NUM_THREADS".to_owned(), launch.capability.vcores.to_string());
+    all.extend(context.environment.iter().map(|(name, value)| (name.clone(), value.clone())));
+    let mut set = |name: &str, value: String| all.insert(name.to_owned(), value);
+    set("PWD", work_folder.to_owned());
+    set("TMPDIR", order.temporary_folder().display().to_string());
+    set("USER", launch.user.clone());
+    set("LOGNAME", launch.user.clone());
+    set(WORK_FOLDER_VARIABLE, order.folder.display().to_string());
+    set("JOBTRACKER_APPLICATION_ID", launch.id.application.to_string());
+    set("JOBTRACKER_CONTAINER_ID", launch.id.to_string());
+    set("JOBTRACKER_ATTEMPT", launch.id.attempt.to_string());
+    set("JOBTRACKER_NODE_ID", order.node_id.clone());
+    set("JOBTRACKER_MEMORY_MB", launch.capability.memory_mb.to_string());
+    set("JOBTRACKER_VCORES", launch.capability.vcores.to_string());
+    set("JOBTRACKER_SERVER", launch.server.clone());
+    if let Some(item) = launch.item {
+        set("JOBTRACKER_ITEM", item.number.to_string());
+        set("JOBTRACKER_ITEM_ATTEMPT", item.attempt.to_string());
+    }
+    if launch.secret.is_some() {
+        set("JOBTRACKER_SECRET_FILE", order.secret_file().display().to_string());
+    }
+    all.into_iter().collect()
 }

@@ -1,11 +1,11 @@
-//! Files of local resources that the containers of one user share: each is kept once, by its SHA-256, and is linked into the
-//! folders of containers.
-//!
-//! Every user has a folder of files of its own, made and read with its rights: who knows the SHA-256 of a file gets nothing that
-//! it could not read itself. A file is checked again each time before it is used.
+//! Files of local resources that the containers of one user share: each is kept once, by its SHA-256, and is linked into the folders of
+//! containers. Every user has a folder of files of its own, made and read with its rights: who knows the SHA-256 of a file gets nothing
+//! that it could not read itself. A file is checked again each time before it is used.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, FileTimes, Permissions};
+use std::io;
+use std::io::Read;
 use std::os::fd::AsFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -14,13 +14,14 @@ use std::time::{Duration, UNIX_EPOCH};
 use rustix::fs::{AtFlags, Timespec, Timestamps, UTIME_NOW};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::accounts::LoginUser;
 use crate::clock::wall_ms;
 use crate::fs::{Expected, FolderHandle, FsError, ListBound};
+use crate::model::hex;
 
 use super::fault::ResourceFault;
-use super::resource_copy::{StopCheck, digest_of};
 
 /// On each disk, with a folder for each user.
 const FOLDER: &str = "container-files";
@@ -73,9 +74,6 @@ impl ResourceCaches {
 
     /// Makes the folder on a disk for a user's files; the worker's own without a user. Each user has an equal part of the limit, so that
     /// none removes what is another's. None: no file is kept.
-    ///
-    /// # Errors
-    /// The folder cannot be made.
     pub(crate) fn folder_of(&self, disk: &Path, user: Option<&LoginUser>) -> Result<Option<SharedFiles>, FsError> {
         if self.limit_bytes == 0 {
             return Ok(None);
@@ -115,9 +113,6 @@ fn count_users(all: &FolderHandle, own: &OsStr) -> Result<u64, FsError> {
 
 impl ResourceCache {
     /// The folder that [`ResourceCaches::folder_of`] has made, with the rights of its user.
-    ///
-    /// # Errors
-    /// It cannot be opened.
     pub(crate) fn open(files: &SharedFiles) -> Result<Self, FsError> {
         Ok(Self { folder: FolderHandle::open(&files.folder)?, limit_bytes: files.limit_bytes })
     }
@@ -147,9 +142,7 @@ impl ResourceCache {
 
     /// Links the file with this SHA-256 and mode to a name in a folder, and returns true. Without one that is whole, `bring` writes
     /// it first, checked. `false`: it cannot be linked to that place, or the digest is none. `unique`: of the container.
-    ///
-    /// # Errors
-    /// Those of `bring`; or the files cannot be read or written.
+    /// Errors: those of `bring`; or the files cannot be read or written.
     pub(crate) fn link(
         &self,
         (sha256, mode): (&str, u32),
@@ -227,6 +220,36 @@ impl ResourceCache {
 
 fn written_badly(path: PathBuf, error: Errno) -> ResourceFault {
     ResourceFault::Copy { action: "write", path, source: error.into() }
+}
+
+/// Copied at once, bytes.
+const PIECE_BYTES: usize = 128 << 10;
+
+/// Whether the container is to end, which ends the copying.
+pub(crate) type StopCheck<'a> = dyn Fn() -> bool + 'a;
+
+/// Reads a file to its end; returns its SHA-256 in hex, and its length.
+pub(crate) fn digest_of(
+    file: &mut File,
+    path: &Path,
+    should_stop: &StopCheck<'_>,
+    mut take: impl FnMut(&[u8]) -> Result<(), ResourceFault>,
+) -> Result<(String, u64), ResourceFault> {
+    let (mut digest, mut bytes) = (Sha256::new(), 0);
+    let mut piece = vec![0; PIECE_BYTES];
+    loop {
+        if should_stop() {
+            return Err(ResourceFault::Stopped);
+        }
+        let read = match file.read(&mut piece) {
+            Ok(0) => return Ok((hex(digest.finalize().as_slice()), bytes)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+            read => read.map_err(|source| ResourceFault::Copy { action: "read", path: path.to_owned(), source })?,
+        };
+        digest.update(&piece[..read]);
+        bytes += read as u64;
+        take(&piece[..read])?;
+    }
 }
 
 #[cfg(test)]

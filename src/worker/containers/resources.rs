@@ -15,12 +15,10 @@ use sha2::{Digest, Sha256};
 use crate::fs::{CheckedFile, Expected, FileUri, FolderHandle, open_behind_links};
 use crate::model::{BroughtResource, LocalResource, ResourceKind, hex};
 
-use super::archive::{ArchiveFormat, unpack};
+use super::archive::{ArchiveFormat, names_below, unpack};
 use super::fault::ResourceFault;
-use super::inner_path::names_below;
 use super::item_value::LineFinder;
-use super::resource_cache::ResourceCache;
-use super::resource_copy::{StopCheck, digest_of};
+use super::resource_cache::{ResourceCache, StopCheck, digest_of};
 
 /// Of a file that is read-only.
 const READ_MODE: u32 = 0o400;
@@ -67,8 +65,7 @@ impl Destination<'_> {
         }
     }
 
-    /// Links a file that containers share, in a folder that goes with the container: elsewhere its user may change it. Whether it
-    /// did.
+    /// Links a file that containers share, in a folder that goes with the container: elsewhere its user may change it. Whether it did.
     fn link_cached(
         &self,
         folder: &FolderHandle,
@@ -152,10 +149,7 @@ impl Destination<'_> {
     }
 }
 
-/// The line of that number of a resource, which is checked like any other.
-///
-/// # Errors
-/// [`ResourceFault`]; inside, why there is no such line.
+/// The line of that number of a resource, which is checked like any other. Errors: [`ResourceFault`]; inside, why there is no such line.
 pub(crate) fn line_of(
     resource: &LocalResource,
     number: u32,

@@ -13,14 +13,13 @@ use crate::api::ContainerEnd;
 use crate::clock::wall_ms;
 use crate::model::{ContainerExit, LogOverflow};
 use crate::supervisor::Supervision;
-use crate::supervisor::command::{CommandEnds, open_null};
-use crate::supervisor::command_end::{CommandEnd, signal_name};
+use crate::supervisor::command::{CommandEnd, CommandEnds, open_null, signal_name};
 use crate::supervisor::running_command::RunningCommand;
 
 use super::super::local_folders::is_good_part;
 use super::control::{ContainerControl, KillWish};
+use super::control_groups::ProcessLooks;
 use super::fault::LaunchFault;
-use super::memory_watch::ProcessLooks;
 use super::order::ContainerOrder;
 use super::output_log::{CollectedOutput, OutputLog};
 use super::prepared::{Output, Prepared, prepare};

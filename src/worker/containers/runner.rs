@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedSender;
+use tokio::time::Instant;
 
 use crate::accounts::LoginUser;
 use crate::api::{ContainerEnd, ContainerLaunch};
@@ -16,14 +17,11 @@ use crate::streaming::environment::home_of_commands;
 use crate::supervisor::process_tree::CommandTree;
 use crate::supervisor::{Keepers, Supervision};
 use crate::wire::limits::shorten;
+use crate::worker::run_as::{RefusedUser, RunAs, UserRules};
 
-use super::super::run_as::{RefusedUser, RunAs};
-use super::admitted_users::AdmittedUsers;
 use super::control::ContainerControl;
-use super::control_groups::{ContainerGroup, ControlGroups};
-use super::log_sums::LogSums;
-use super::logs::ContainerLogs;
-use super::memory_watch::ProcessLooks;
+use super::control_groups::{ContainerGroup, ControlGroups, ProcessLooks};
+use super::logs::{ContainerLogs, LogSums};
 use super::order::ContainerOrder;
 use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
@@ -52,7 +50,6 @@ pub(crate) struct ContainerRunner {
     /// The worker's `host:web port`.
     pub(crate) node_id: String,
     pub(crate) log_limit_bytes: u64,
-    /// Between two looks at memory.
     pub(crate) memory_interval: Duration,
     /// Control groups, where there are.
     pub(crate) groups: Option<ControlGroups>,
@@ -243,6 +240,45 @@ fn failed(exit: ContainerExit, diagnostics: String) -> ContainerEnd {
     ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: wall_ms(), peak_memory_mb: 0, cpu_ms: 0 }
 }
 
+/// For so long an answer is good. Jobs look their user up once, when they come to a worker.
+const GOOD_FOR: Duration = Duration::from_secs(30);
+
+/// Users that were admitted lately. Refusals are not kept: an account may be created in between.
+#[derive(Debug, Default)]
+pub(crate) struct AdmittedUsers {
+    /// By name, with the time until which they are good.
+    found: Mutex<BTreeMap<String, (Instant, LoginUser)>>,
+}
+
+impl AdmittedUsers {
+    /// The user of a container, if its containers run here. May wait for a directory server; others do not wait for that.
+    pub(crate) fn admit(&self, rules: &UserRules, user: &str) -> Result<LoginUser, RefusedUser> {
+        self.admit_at(Instant::now(), user, || rules.admit(user))
+    }
+
+    fn admit_at(
+        &self,
+        now: Instant,
+        user: &str,
+        look_up: impl FnOnce() -> Result<LoginUser, RefusedUser>,
+    ) -> Result<LoginUser, RefusedUser> {
+        let known = self.with(|found| found.get(user).filter(|(until, _)| now < *until).map(|(_, one)| one.clone()));
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let one = look_up()?;
+        self.with(|found| {
+            found.retain(|_, (until, _)| now < *until);
+            found.insert(user.to_owned(), (now + GOOD_FOR, one.clone()));
+        });
+        Ok(one)
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut BTreeMap<String, (Instant, LoginUser)>) -> T) -> T {
+        act(&mut self.found.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::io;
@@ -263,5 +299,23 @@ mod tests {
         assert!(!slow.is_own_fault() && !short.is_own_fault());
         assert!(exit_of(&RefusedUser::Unknown { user: user() }).is_own_fault());
         assert!(exit_of(&RefusedUser::Banned { user: user() }).is_own_fault());
+    }
+
+    fn user(name: &str, uid: u32) -> LoginUser {
+        LoginUser { name: name.to_owned(), uid, gid: uid, groups: vec![uid], home: "/".to_owned() }
+    }
+
+    #[test]
+    fn a_user_is_looked_up_once_in_a_while_and_a_refusal_each_time() {
+        let (users, start) = (AdmittedUsers::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let unknown = || Err(RefusedUser::Unknown { user: "alice".to_owned() });
+        assert!(users.admit_at(start, "alice", unknown).is_err());
+        assert_eq!(users.admit_at(start, "alice", || Ok(user("alice", 1_001))).unwrap().uid, 1_001);
+        let again = users.admit_at(at(29), "alice", || panic!("it is known")).unwrap();
+        assert_eq!(again, user("alice", 1_001));
+        assert_eq!(users.admit_at(at(29), "bob", || Ok(user("bob", 1_002))).unwrap().uid, 1_002);
+        assert!(users.admit_at(at(30), "alice", unknown).is_err(), "an account that is gone is noticed");
+        assert_eq!(users.admit_at(at(30), "bob", || panic!("it is known")).unwrap().uid, 1_002);
     }
 }

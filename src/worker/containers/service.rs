@@ -22,9 +22,8 @@ use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value
 
 use super::super::memory_monitor::MemoryMonitor;
 use super::super::node_health::NodeHealth;
-use super::contexts::LaunchContexts;
 use super::control::ContainerControl;
-use super::conversation::{BeatIdentity, ContainerOffer, Conversation, News};
+use super::conversation::{BeatIdentity, ContainerOffer, Conversation, LaunchContexts, News};
 use super::fault::LaunchFault;
 use super::run::end_without_start;
 use super::runner::ContainerRunner;
@@ -52,7 +51,6 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(5);
 
 pub(crate) struct ContainerService {
     pub(crate) jobtracker: HostPort,
-    /// The user of the calls.
     pub(crate) user: String,
     pub(crate) identity: BeatIdentity,
     pub(crate) health: Arc<NodeHealth>,
@@ -201,9 +199,7 @@ impl ContainerService {
             };
             if client.unanswered() == 0 || (may_send && (is_due || has_more)) {
                 (say_at, has_more) = (None, false);
-                let beat = conversation.next_beat(&self.identity, &self.table, &self.contexts, offer);
-                let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
-                let call = Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) });
+                let call = self.next_call(&mut conversation, offer)?;
                 let sent = timeout_at(give_up_at, client.send(&call)).await;
                 conversation.on_sent(sent.map_err(|_| IpcError::Timeout(ANSWER_TIMEOUT))??);
                 continue;
@@ -240,6 +236,12 @@ impl ContainerService {
                 () = sleep_until(give_up_at) => return Err(IpcError::Timeout(ANSWER_TIMEOUT)),
             }
         }
+    }
+
+    fn next_call(&self, conversation: &mut Conversation, offer: ContainerOffer) -> Result<Call, IpcError> {
+        let beat = conversation.next_beat(&self.identity, &self.table, &self.contexts, offer);
+        let text = serde_json::to_string(&beat).map_err(|error| IpcError::Io(error.into()))?;
+        Ok(Call::ContainerBeats(ContainerBeatCall::Beat { beat: Text(text) }))
     }
 
     /// Has what containers use measured, which comes as events, and takes what the memory monitor says of attempts.

@@ -30,7 +30,6 @@ pub(crate) struct ContainerSettings {
     groups: GroupChoice,
 }
 
-/// What keeps containers to their memory.
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerLimits {
     /// Control groups, where the worker has them.
@@ -58,7 +57,7 @@ impl ContainerSettings {
     }
 
     /// What the worker offers, if this machine has not so much.
-    pub(in crate::worker) fn memory_warning(&self, machine: MachineRoom) -> Option<String> {
+    pub(crate) fn memory_warning(&self, machine: MachineRoom) -> Option<String> {
         let (offered_mb, memory_mb) = (self.declared.capability.memory_mb, machine.memory_mb);
         (offered_mb > memory_mb).then(|| {
             format!(
@@ -70,15 +69,12 @@ impl ContainerSettings {
     }
 
     /// Why control groups that are required cannot be had; changes nothing.
-    pub(in crate::worker) fn lack_of_groups(&self) -> Option<NoGroups> {
+    pub(crate) fn lack_of_groups(&self) -> Option<NoGroups> {
         let found = || ControlGroups::find(MOUNT.as_ref(), &memberships_of_process());
         if self.groups == GroupChoice::Require { found().err() } else { None }
     }
 
-    /// Takes over the control group of this process, if there is one for it.
-    ///
-    /// # Errors
-    /// [`NoGroups`], where groups are required.
+    /// Takes over the control group of this process, if there is one for it. Errors: [`NoGroups`], where groups are required.
     pub(super) fn limits(&self) -> Result<ContainerLimits, NoGroups> {
         if self.groups == GroupChoice::Off {
             let why_none = format!("{} is off", keys::TRACKER_CGROUP.name);
@@ -92,7 +88,6 @@ impl ContainerSettings {
     }
 }
 
-/// For a line at the start.
 impl fmt::Display for ContainerLimits {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.groups {

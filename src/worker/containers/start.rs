@@ -16,15 +16,13 @@ use super::super::local_folders::LocalFolders;
 use super::super::memory_monitor::MemoryMonitor;
 use super::super::node_health::NodeHealth;
 use super::super::settings::TaskTrackerSettings;
-use super::admitted_users::AdmittedUsers;
-use super::contexts::LaunchContexts;
 use super::control::ContainerControl;
-use super::conversation::BeatIdentity;
+use super::control_groups::ProcessLooks;
+use super::conversation::{BeatIdentity, LaunchContexts};
 use super::logs::ContainerLogs;
-use super::memory_watch::ProcessLooks;
 use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
-use super::runner::ContainerRunner;
+use super::runner::{AdmittedUsers, ContainerRunner};
 use super::service::ContainerService;
 use super::settings::{ContainerLimits, ContainerSettings};
 use super::table::ContainerTable;
@@ -35,16 +33,13 @@ pub(crate) struct StartedContainers {
     pub(crate) runner: Arc<ContainerRunner>,
     /// SHA-256 of the secret of the beats, hex digits: the worker's heartbeats carry it.
     pub(crate) beat_digest: String,
-    /// What keeps containers to their memory.
     pub(crate) limits: ContainerLimits,
 }
 
 pub(crate) struct ContainerSurroundings<'a> {
     pub(crate) settings: &'a TaskTrackerSettings,
-    /// Its name at the JobTracker.
     pub(crate) tracker: &'a str,
     pub(crate) http_port: u16,
-    /// Its disks.
     pub(crate) folders: &'a Arc<LocalFolders>,
     pub(crate) logs: &'a AttemptLogs,
     pub(crate) memory_monitor: &'a Arc<MemoryMonitor>,
@@ -55,9 +50,6 @@ pub(crate) struct ContainerSurroundings<'a> {
 
 impl StartedContainers {
     /// Makes ready what containers need. `registered` counts how often the JobTracker has registered the worker.
-    ///
-    /// # Errors
-    /// [`TaskTrackerError::NoControlGroup`], where one is required; [`TaskTrackerError::Start`].
     pub(crate) fn new(
         of_containers: &ContainerSettings,
         surroundings: &ContainerSurroundings<'_>,

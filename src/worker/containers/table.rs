@@ -13,7 +13,6 @@ use super::control::{ContainerControl, KillWish};
 /// What becomes of a container, as the thread that runs it reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum ContainerEvent {
-    /// Its process runs.
     Started {
         /// The process, or that of its supervisor.
         pid: u32,

@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
 use crate::accounts::LoginUser;
@@ -19,7 +20,6 @@ use super::control::ContainerControl;
 use super::fault::LaunchFault;
 use super::order::ContainerOrder;
 use super::run::end_without_start;
-use super::user_message::{FromContainer, ToContainer};
 
 /// For the rest of a message whose start has come.
 const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -128,4 +128,22 @@ impl UserContainer<'_> {
         };
         ContainerEnd { exit, diagnostics, started_ms, ended_ms: wall_ms(), peak_memory_mb: 0, cpu_ms: 0 }
     }
+}
+
+/// To the process. First comes the order, and the descriptors of the two logs.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum ToContainer {
+    Kill(ContainerKill),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FromContainer {
+    Started {
+        pid: u32,
+        /// Epoch ms.
+        started_ms: i64,
+    },
+    Alive,
+    /// Nothing of its command is left.
+    Ended(ContainerEnd),
 }

@@ -14,7 +14,7 @@ use crate::accounts::LoginUser;
 
 /// Whose ids a process takes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in super::super) struct Identity {
+pub(crate) struct Identity {
     user: String,
     uid: u32,
     gid: u32,
@@ -23,23 +23,22 @@ pub(in super::super) struct Identity {
     may_gain: bool,
 }
 
-/// Why a process cannot take the ids of a user.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot run as {user:?} (uid {uid}): {reason}")]
-pub(in super::super) struct IdentityError {
+pub(crate) struct IdentityError {
     user: String,
     uid: u32,
     reason: String,
 }
 
 impl Identity {
-    pub(in super::super) fn of(user: &LoginUser, may_gain: bool) -> Self {
+    pub(crate) fn of(user: &LoginUser, may_gain: bool) -> Self {
         Self { user: user.name.clone(), uid: user.uid, gid: user.gid, groups: user.groups.clone(), may_gain }
     }
 
     /// Takes the ids, from which no way leads back. The process must have one thread: the kernel changes those of a thread, and threads
     /// inherit them.
-    pub(in super::super) fn take(&self) -> Result<(), IdentityError> {
+    pub(crate) fn take(&self) -> Result<(), IdentityError> {
         let failed = |reason: String| IdentityError { user: self.user.clone(), uid: self.uid, reason };
         let of_system = |what: &'static str| move |error: io::Error| failed(format!("{what}: {error}"));
         let threads = std::fs::read_dir("/proc/self/task").map_err(of_system("cannot count threads"))?.count();

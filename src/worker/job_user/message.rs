@@ -22,7 +22,6 @@ use super::super::job_definition::JobFiles;
 pub(super) struct ProcessOrder {
     /// As launched by the JobTracker, in bytes of the wire.
     pub(super) task: Vec<u8>,
-    /// The cluster's configuration.
     pub(super) configuration: Configuration,
     /// The worker's environment, with the user's home.
     pub(super) environment: BTreeMap<String, String>,
@@ -34,7 +33,6 @@ pub(super) struct ProcessOrder {
     pub(super) has_log: bool,
     pub(super) log_limit_bytes: Option<u64>,
     pub(super) limits_memory: bool,
-    /// Between two measurements of memory.
     pub(super) memory_interval: Duration,
 }
 
@@ -71,17 +69,17 @@ pub(super) enum FromAttempt {
 
 /// A channel on which several threads send.
 #[derive(Debug)]
-pub(in super::super) struct SharedChannel {
-    pub(in super::super) channel: Channel,
+pub(crate) struct SharedChannel {
+    pub(crate) channel: Channel,
     sending: Mutex<()>,
 }
 
 impl SharedChannel {
-    pub(in super::super) fn new(channel: Channel) -> Self {
+    pub(crate) fn new(channel: Channel) -> Self {
         Self { channel, sending: Mutex::default() }
     }
 
-    pub(in super::super) fn send(&self, message: &impl Serialize) -> io::Result<()> {
+    pub(crate) fn send(&self, message: &impl Serialize) -> io::Result<()> {
         let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         self.channel.send(message)
     }

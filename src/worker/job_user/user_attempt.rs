@@ -18,15 +18,15 @@ use crate::streaming::progress::Progress;
 use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
-use super::super::attempt_runner::AttemptRunner;
 use super::super::attempt_table::AttemptEvent;
 use super::super::job_definition::JobFiles;
-use super::super::localized_job::LocalizedJob;
 use super::super::tracked_attempt::AttemptOutcome;
 use super::ATTEMPT_COMMAND;
 use super::identity::Identity;
 use super::message::{FromAttempt, ProcessOrder, ToAttempt, encode_task};
 use super::user_process::{UserProcess, UserProcessSpec};
+use crate::worker::attempt_runner::AttemptRunner;
+use crate::worker::localized_jobs::LocalizedJob;
 
 /// Between two checks for what has no descriptor.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
@@ -38,16 +38,15 @@ const MESSAGE_TIMEOUT: Duration = Duration::from_secs(30);
 const EVENTS_INTERVAL: Duration = Duration::from_secs(1);
 
 /// An attempt in a process of its own.
-pub(in super::super) struct UserAttempt<'a> {
-    pub(in super::super) runner: &'a AttemptRunner,
-    pub(in super::super) task: &'a Task,
-    pub(in super::super) handle: &'a Arc<AttemptHandle>,
-    pub(in super::super) job: &'a Arc<LocalizedJob>,
-    pub(in super::super) user: &'a LoginUser,
-    pub(in super::super) send_event: &'a dyn Fn(AttemptEvent),
+pub(crate) struct UserAttempt<'a> {
+    pub(crate) runner: &'a AttemptRunner,
+    pub(crate) task: &'a Task,
+    pub(crate) handle: &'a Arc<AttemptHandle>,
+    pub(crate) job: &'a Arc<LocalizedJob>,
+    pub(crate) user: &'a LoginUser,
+    pub(crate) send_event: &'a dyn Fn(AttemptEvent),
 }
 
-/// A conversation with the process.
 struct AttemptConversation<'a> {
     attempt: &'a UserAttempt<'a>,
     process: &'a UserProcess,
@@ -67,7 +66,7 @@ impl UserAttempt<'_> {
     }
 
     /// Runs it to its end; returns the bytes of a map's output, which is served from then on.
-    pub(in super::super) fn run(&self) -> Result<Option<u64>, TaskFailure> {
+    pub(crate) fn run(&self) -> Result<Option<u64>, TaskFailure> {
         let progress = self.handle.start(Progress::new(self.attempt(), self.task.status.phase, None)?)?;
         let folder = self.task.is_ordinary().then(|| self.job.attempt_folder(self.attempt())).transpose()?;
         let ended = self.run_in(folder.as_deref(), progress);

@@ -21,27 +21,27 @@ use super::message::SharedChannel;
 const END_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The process, under a supervisor.
-pub(in super::super) struct UserProcess {
-    pub(in super::super) channel: Arc<SharedChannel>,
+pub(crate) struct UserProcess {
+    pub(crate) channel: Arc<SharedChannel>,
     supervised: SupervisedCommand,
     supervisor: Option<Child>,
-    pub(in super::super) folder: PathBuf,
+    pub(crate) folder: PathBuf,
 }
 
-pub(in super::super) struct UserProcessSpec<'a> {
+pub(crate) struct UserProcessSpec<'a> {
     /// The argument that makes the program this process.
-    pub(in super::super) command: &'a str,
-    pub(in super::super) folder: &'a Path,
+    pub(crate) command: &'a str,
+    pub(crate) folder: &'a Path,
     /// By which it is found when all else is lost.
-    pub(in super::super) marking_folder: PathBuf,
-    pub(in super::super) path: Option<String>,
+    pub(crate) marking_folder: PathBuf,
+    pub(crate) path: Option<String>,
     /// The control group that it starts in.
-    pub(in super::super) group: Option<CommandGroup>,
+    pub(crate) group: Option<CommandGroup>,
 }
 
 impl UserProcess {
     /// Starts the process, as root: it takes the ids of the user itself.
-    pub(in super::super) fn start(spec: UserProcessSpec<'_>) -> std::io::Result<Self> {
+    pub(crate) fn start(spec: UserProcessSpec<'_>) -> std::io::Result<Self> {
         let UserProcessSpec { command, folder, marking_folder, path, group } = spec;
         let (channel, its_end) = Channel::pair()?;
         // Its log lines are the worker's.
@@ -65,7 +65,7 @@ impl UserProcess {
     }
 
     /// Kills what is left of it; returns the status of the process, unless it takes too long.
-    pub(in super::super) fn end(&mut self) -> Option<i32> {
+    pub(crate) fn end(&mut self) -> Option<i32> {
         self.supervised.kill();
         let mut supervisor = self.supervisor.take()?;
         let is_over = pidfd_open(Pid::from_child(&supervisor), PidfdFlags::empty()).is_ok_and(|pidfd| {

@@ -10,7 +10,7 @@ use jobtracker::api::{ContainerEnd, ContainerLaunch};
 use jobtracker::model::{ApplicationId, Capability, ContainerExit, LaunchContext};
 use jobtracker::supervisor::{Keepers, Supervision};
 use jobtracker::worker::containers::control::{ContainerControl, KillWish};
-use jobtracker::worker::containers::memory_watch::ProcessLooks;
+use jobtracker::worker::containers::control_groups::ProcessLooks;
 use jobtracker::worker::containers::order::ContainerOrder;
 use jobtracker::worker::containers::run::ContainerRun;
 

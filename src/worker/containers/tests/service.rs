@@ -9,9 +9,7 @@ use tokio::net::tcp::OwnedWriteHalf;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-use super::super::admitted_users::AdmittedUsers;
 use super::super::logs::ContainerLogs;
-use super::super::memory_watch::ProcessLooks;
 use super::super::own_folders::OwnFolders;
 use super::super::resource_cache::ResourceCaches;
 use super::*;
@@ -21,6 +19,8 @@ use crate::model::{ApplicationId, Capability, LaunchContext};
 use crate::wire::opening::{Opening, OpeningStep};
 use crate::wire::protocol::{decode_call, encode_response};
 use crate::worker::attempt_logs::AttemptLogs;
+use crate::worker::containers::control_groups::ProcessLooks;
+use crate::worker::containers::runner::AdmittedUsers;
 use crate::worker::local_folders::LocalFolders;
 use crate::worker::node_health::NodeHealth;
 use crate::worker::run_as::RunAs;

@@ -1,8 +1,10 @@
-//! How requests to pages say who asks (`hadoop.http.filter.initializers`, `hadoop.http.authentication.*`).
+//! Callers: how requests to pages say who asks, which users may act for others, and whose word is enough for changes of jobs.
 
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::path::PathBuf;
 
-use crate::config::configuration::Configuration;
+use crate::config::configuration::{Configuration, Setting};
 use crate::config::error::ConfigError;
 use crate::config::keys;
 use crate::fs::LocalFileSystem;
@@ -11,10 +13,8 @@ const STATIC_USER: &str = "org.apache.hadoop.http.lib.StaticUserWebFilter";
 const AUTHENTICATION: &str = "org.apache.hadoop.security.AuthenticationFilterInitializer";
 /// The type that gives names, which are believed.
 const SIMPLE: &str = "simple";
-/// Maximum size of the file with the secret, bytes.
 const MAX_SECRET_BYTES: u64 = 1 << 16;
 
-/// How requests to pages say who asks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum PageLoginSettings {
     /// They do not.
@@ -32,7 +32,6 @@ pub(crate) struct SimpleLoginSettings {
     pub(crate) secret_file: PathBuf,
     /// How long a cookie is good, s.
     pub(crate) validity_s: u32,
-    /// Whether requests without a name are answered.
     pub(crate) allows_nameless: bool,
 }
 
@@ -60,10 +59,7 @@ impl PageLoginSettings {
 }
 
 impl SimpleLoginSettings {
-    /// The secret, with every byte of its file, as Hadoop takes it.
-    ///
-    /// # Errors
-    /// Why there is none; with the key that names the file.
+    /// The secret, with every byte of its file, as Hadoop takes it. Errors: why there is none; with the key that names the file.
     pub(crate) fn secret(&self) -> Result<Vec<u8>, String> {
         let (key, file) = (keys::HTTP_AUTH_SECRET.name, self.secret_file.display());
         let read = LocalFileSystem.read_limited(&self.secret_file, MAX_SECRET_BYTES);
@@ -72,11 +68,101 @@ impl SimpleLoginSettings {
     }
 }
 
+/// What the names of these keys begin with.
+const PREFIX: &str = "hadoop.proxyuser.";
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum NameList {
+    /// `*`.
+    All,
+    Names(BTreeSet<String>),
+}
+
+/// The users that a user may act for, and where it calls from.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub(crate) struct ProxyUser {
+    pub(crate) groups: NameList,
+    pub(crate) hosts: NameList,
+}
+
+pub(crate) type ProxyUsers = BTreeMap<String, ProxyUser>;
+
+impl Default for NameList {
+    fn default() -> Self {
+        Self::Names(BTreeSet::new())
+    }
+}
+
+/// Reads `hadoop.proxyuser.USER.groups` and `.hosts` of all users.
+pub(super) fn proxy_users(configuration: &Configuration) -> Result<ProxyUsers, ConfigError> {
+    let mut users = ProxyUsers::new();
+    let names: Vec<&str> =
+        configuration.written().map(|(name, _, _)| name).filter(|name| name.starts_with(PREFIX)).collect();
+    for name in names {
+        let Some(setting) = configuration.named(name)? else { continue };
+        let of_user = name.strip_prefix(PREFIX).and_then(|rest| rest.rsplit_once('.'));
+        match of_user {
+            Some((user, "groups")) if !user.is_empty() => {
+                users.entry(user.to_owned()).or_default().groups = name_list(&setting)?;
+            }
+            Some((user, "hosts")) if !user.is_empty() => {
+                users.entry(user.to_owned()).or_default().hosts = name_list(&setting)?;
+            }
+            _ => {
+                let expected = format!("a key {} or {}", keys::PROXY_GROUPS.name, keys::PROXY_HOSTS.name);
+                return Err(setting.bad_value(expected));
+            }
+        }
+    }
+    Ok(users)
+}
+
+/// `*` alone, or names separated by commas.
+fn name_list(setting: &Setting) -> Result<NameList, ConfigError> {
+    let names = setting.value.split(',').map(str::trim).filter(|name| !name.is_empty());
+    let names: BTreeSet<String> = names.map(str::to_owned).collect();
+    let is_name = |name: &String| name != "*" && !name.contains(char::is_whitespace);
+    match names.len() == 1 && names.contains("*") {
+        true => Ok(NameList::All),
+        false if names.iter().all(is_name) => Ok(NameList::Names(names)),
+        false => Err(setting.bad_value("names without blanks, separated by commas, or * alone")),
+    }
+}
+
+/// From which callers changes of jobs are taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct JobChangeSettings {
+    /// Whether submissions and changes need a signature under every scheduler (`jobtracker.job-changes` = `signed`).
+    pub(crate) are_signed: bool,
+    /// Names and addresses of hosts whose callers may change jobs without one (`jobtracker.job-changes.hosts`).
+    pub(crate) hosts: Vec<String>,
+}
+
+impl JobChangeSettings {
+    pub(crate) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
+        let hosts = configuration.list(&keys::JOB_CHANGES_HOSTS)?;
+        if let Some(setting) = configuration.setting(&keys::JOB_CHANGES_HOSTS)?
+            && !hosts.iter().all(|host| is_host(host))
+        {
+            return Err(setting.bad_value("host names or addresses, without ports, separated by commas"));
+        }
+        let are_signed = configuration.required(&keys::JOB_CHANGES)?.value.trim() == "signed";
+        Ok(Self { are_signed, hosts })
+    }
+}
+
+/// Whether a text can be the name or the address of a host.
+fn is_host(text: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
+    text.parse::<IpAddr>().is_ok() || text.bytes().all(is_name)
+}
+
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::config::Settings;
     use crate::config::settings::test_options;
+
+    use super::*;
 
     fn login(overrides: &[&str]) -> Result<PageLoginSettings, String> {
         let configuration = test_options(None, overrides).configuration().unwrap();
@@ -123,5 +209,37 @@ mod tests {
         assert!(login.secret().unwrap_err().contains("is empty"));
         std::fs::write(&secret_file, "s3cret\n").unwrap();
         assert_eq!(login.secret().unwrap(), b"s3cret\n", "as Hadoop takes it");
+    }
+
+    fn read(set: &[&str]) -> Result<ProxyUsers, String> {
+        proxy_users(&test_options(None, set).configuration().unwrap()).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn lists_are_stars_or_names() {
+        let users = read(&[
+            "hadoop.proxyuser.oozie.groups= staff , ops",
+            "hadoop.proxyuser.oozie.hosts=*",
+            "hadoop.proxyuser.hue.hosts=",
+        ])
+        .unwrap();
+        let staff = NameList::Names(["ops".to_owned(), "staff".to_owned()].into());
+        assert_eq!(users["oozie"], ProxyUser { groups: staff, hosts: NameList::All });
+        assert_eq!(users["hue"], ProxyUser::default());
+    }
+
+    #[test]
+    fn a_slip_is_named_with_its_place() {
+        let refused = |set: &str| read(&[set]).unwrap_err();
+        let found = [
+            refused("hadoop.proxyuser.oozie.host=h1"),
+            refused("hadoop.proxyuser.oozie.hosts=h1 h2"),
+            refused("hadoop.proxyuser.oozie.groups=*,staff"),
+        ];
+        insta::assert_snapshot!(found.join("\n"), @r#"
+        -D: hadoop.proxyuser.oozie.host = "h1": expected a key hadoop.proxyuser.<user>.groups or hadoop.proxyuser.<user>.hosts
+        -D: hadoop.proxyuser.oozie.hosts = "h1 h2": expected names without blanks, separated by commas, or * alone
+        -D: hadoop.proxyuser.oozie.groups = "*,staff": expected names without blanks, separated by commas, or * alone
+        "#);
     }
 }

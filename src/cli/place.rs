@@ -1,9 +1,7 @@
 //! Where the JobTracker is: one order of options, variables and files for all commands.
 
-mod origin;
-mod user_config;
-
 use std::path::{Path, PathBuf};
+use std::{fmt, io};
 
 use crate::client::daemon_status::{StatusError, daemon_status};
 use crate::client::job::configuration::JobConfiguration;
@@ -11,10 +9,6 @@ use crate::client::market::MarketClient;
 use crate::config::settings::ClientAddresses;
 use crate::config::{ConfigError, Environment, HostPort};
 use crate::fs::LocalFileSystem;
-
-pub(super) use origin::Origin;
-pub(super) use user_config::UserConfig;
-pub(crate) use user_config::UserConfigError;
 
 /// Heading of these options in each help.
 pub(super) const HEADING: &str = "Server and signer";
@@ -45,34 +39,26 @@ pub(crate) struct PlaceArguments {
     pub(super) conf: Option<PathBuf>,
 }
 
-/// Why there is no address to ask.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlaceError {
-    /// What is named is no address.
     #[error("the {kind} address {text:?} is from {origin}: expected host:port")]
     Address {
-        /// HTTP or RPC.
         kind: &'static str,
         /// As written.
         text: String,
         /// Who names it.
         origin: String,
     },
-    /// A conf folder.
     #[error("{source}{note}")]
     ConfFolder {
-        /// What is wrong.
         source: Box<ConfigError>,
         /// Who names the folder.
         note: String,
     },
-    /// `-D`.
     #[error("{0}")]
     Define(#[from] ConfigError),
-    /// The user's own file.
     #[error("{0}")]
     UserConfig(#[from] UserConfigError),
-    /// The web server does not say the RPC address.
     #[error("{source}{note}; or give the RPC address: --jobtracker HOST:PORT")]
     NoRpcAddress {
         /// Why not.
@@ -110,7 +96,6 @@ struct Surroundings {
 }
 
 impl PlaceError {
-    /// Whether a server was asked and has not answered.
     pub(super) fn is_unreachable(&self) -> bool {
         matches!(self, Self::NoRpcAddress { .. })
     }
@@ -122,7 +107,6 @@ impl PlaceArguments {
         self.find_in(&Surroundings::of_process()?, overrides)
     }
 
-    /// A client of its web server.
     pub(super) fn market(&self) -> Result<MarketClient, PlaceError> {
         Ok(self.find(&[])?.http().market())
     }
@@ -174,7 +158,6 @@ impl Place {
         self.rpc.is_some()
     }
 
-    /// Adds addresses that are not named yet.
     fn complete(&mut self, ClientAddresses { rpc, http }: ClientAddresses, origin: &Origin) {
         let found = |address: Option<HostPort>| address.map(|address| Found { address, origin: origin.clone() });
         self.rpc = self.rpc.take().or_else(|| found(rpc));
@@ -236,7 +219,6 @@ impl Found {
         Self { address: HostPort { host: LOOPBACK.to_owned(), port }, origin: Origin::Default }
     }
 
-    /// A client of this web server.
     pub(super) fn market(&self) -> MarketClient {
         MarketClient::new(self.address.to_string()).found(self.origin.note())
     }
@@ -297,6 +279,147 @@ async fn asked_at(http: &Found) -> Result<Found, PlaceError> {
     Ok(Found { address, origin: Origin::Server(Box::new(http.origin.clone()), server) })
 }
 
+/// Where an address comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    Option(&'static str),
+    Variable(&'static str),
+    /// The conf folder that an option or a variable names.
+    ConfFolder(String, PathBuf),
+    File(PathBuf),
+    /// The web server that this names.
+    Server(Box<Origin>, String),
+    /// Nothing names one.
+    Default,
+}
+
+impl Origin {
+    /// Ends the text of an error about the address.
+    pub(crate) fn note(&self) -> String {
+        match self {
+            Self::Default => {
+                "; nothing names another: give --server HOST:PORT or --conf DIR, or set JOBTRACKER_SERVER".to_owned()
+            }
+            origin => format!("; the address is from {origin}"),
+        }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Option(name) => formatter.write_str(name),
+            Self::Variable(name) => write!(formatter, "${name}"),
+            Self::ConfFolder(name, folder) => write!(formatter, "{name} {}", folder.display()),
+            Self::File(path) => path.display().fmt(formatter),
+            Self::Server(origin, server) => write!(formatter, "the web server {server} of {origin}"),
+            Self::Default => formatter.write_str("no option, variable or file"),
+        }
+    }
+}
+
+/// The file below the home directory.
+const FILE: &str = ".config/jobtracker/config.toml";
+const MAX_BYTES: u64 = 64 << 10;
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub(crate) struct UserConfig {
+    pub(crate) server: Option<String>,
+    pub(crate) jobtracker: Option<String>,
+    /// Who signs.
+    pub(crate) user: Option<String>,
+    /// File with the secret key; a relative path begins at the folder of this file.
+    pub(crate) key_file: Option<PathBuf>,
+    #[serde(skip)]
+    pub(crate) path: PathBuf,
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{}: {reason}; expected lines such as server = \"master:50030\", with server, jobtracker, user or key-file", path.display())]
+pub(crate) struct UserConfigError {
+    path: PathBuf,
+    reason: String,
+}
+
+impl UserConfig {
+    /// Reads the file of this process's user; without one everything is left open.
+    pub(crate) fn of_process() -> Result<Self, UserConfigError> {
+        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
+        home.map_or_else(|| Ok(Self::default()), |home| Self::in_home(Path::new(&home)))
+    }
+
+    fn in_home(home: &Path) -> Result<Self, UserConfigError> {
+        let path = home.join(FILE);
+        let failed = |reason: String| UserConfigError { path: path.clone(), reason };
+        let bytes = match LocalFileSystem.read_limited(&path, MAX_BYTES).map_err(io::Error::from) {
+            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                return Ok(Self::default());
+            }
+            bytes => bytes.map_err(|error| failed(error.to_string()))?,
+        };
+        let text = String::from_utf8(bytes).map_err(|error| failed(error.to_string()))?;
+        let mut config: Self = toml::from_str(&text).map_err(|error| failed(place_of(&error, &text)))?;
+        config.key_file = config.key_file.map(|file| match file.strip_prefix("~") {
+            Ok(below) => home.join(below),
+            Err(_) => path.parent().unwrap_or(home).join(&file),
+        });
+        Ok(Self { path, ..config })
+    }
+}
+
+/// The line that cannot be read, and why.
+fn place_of(error: &toml::de::Error, text: &str) -> String {
+    let reason = error.message().trim().replace('\n', " ");
+    let before = error.span().and_then(|span| text.get(..span.start));
+    before.map_or_else(|| reason.clone(), |before| format!("line {}: {reason}", before.matches('\n').count() + 1))
+}
+
 #[cfg(test)]
-#[path = "../tests/place.rs"]
+#[path = "tests/place.rs"]
 mod tests;
+
+#[cfg(test)]
+mod user_config_tests {
+    use super::*;
+
+    fn read_text(text: &str) -> Result<UserConfig, String> {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join(FILE);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        let shown = |text: String| text.replace(&home.path().display().to_string(), "HOME");
+        let config = UserConfig::in_home(home.path()).map_err(|error| shown(error.to_string()))?;
+        let key_file = config.key_file.map(|file| PathBuf::from(shown(file.display().to_string())));
+        Ok(UserConfig { key_file, path: PathBuf::new(), ..config })
+    }
+
+    #[test]
+    fn a_file_names_server_user_and_key() {
+        let text =
+            "# mine\nserver = \"master:50030\"\njobtracker = 'master:8021'\nuser = \"alice\"\nkey-file = \"~/k\"\n";
+        let expected = UserConfig {
+            server: Some("master:50030".to_owned()),
+            jobtracker: Some("master:8021".to_owned()),
+            user: Some("alice".to_owned()),
+            key_file: Some("HOME/k".into()),
+            path: PathBuf::new(),
+        };
+        assert_eq!(read_text(text), Ok(expected));
+        assert_eq!(read_text("key-file = 'k'").unwrap().key_file, Some("HOME/.config/jobtracker/k".into()));
+        assert_eq!(read_text("key-file = '/k'").unwrap().key_file, Some("/k".into()));
+        assert_eq!(UserConfig::in_home(Path::new("/nowhere/at/all")).unwrap(), UserConfig::default());
+    }
+
+    #[test]
+    fn a_slip_is_named_with_its_line() {
+        for (text, expected) in [
+            ("user = 'a'\nsevrer = 'b:1'\n", "config.toml: line 2: unknown field `sevrer`"),
+            ("server = master\n", "config.toml: line 1: "),
+            ("server = 5\n", "config.toml: line 1: invalid type"),
+        ] {
+            let error = read_text(text).unwrap_err();
+            assert!(error.starts_with("HOME/.config/jobtracker/") && error.contains(expected), "{error}");
+        }
+    }
+}

@@ -1,7 +1,40 @@
-//! Token storage files: `jobToken` in a job's system directory, and users' own (1.2.1 `Credentials`).
+//! Small files of a job's system directory (1.2.1 `JobInfo`, `Credentials`): `job-info`, and `jobToken`, of the form of users' own token storage files.
+
+use crate::model::JobId;
+use crate::wire::{Credentials, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 use super::{check_version, read_magic};
-use crate::wire::{Credentials, Decode, Encode, Reader, WireError, Writer};
+
+/// The content of `job-info`; only a Java JobTracker's own recovery reads it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct JobInfo {
+    /// The job.
+    pub job: JobId,
+    /// Its owner.
+    pub user: Text,
+    /// URI of its staging directory.
+    pub directory: WString,
+}
+
+impl Decode for JobInfo {
+    const MIN_BYTES: usize = 10;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok(Self {
+            job: JobId::decode(reader)?,
+            user: reader.text("owner of the job")?,
+            directory: WString::decode(reader)?,
+        })
+    }
+}
+
+impl Encode for JobInfo {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.job.encode(writer);
+        writer.text(&self.user);
+        self.directory.encode(writer);
+    }
+}
 
 /// The alias of the job token in `jobToken`. Trackers look it up even without security.
 pub const JOB_TOKEN_ALIAS: &str = "ShuffleAndJobToken";

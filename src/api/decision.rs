@@ -16,27 +16,19 @@ pub(crate) struct Decision {
     /// The job that it is about; absent, as all that follows: it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) job: Option<JobId>,
-    /// The attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<AttemptId>,
-    /// The application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) application: Option<ApplicationId>,
-    /// The container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) container: Option<ContainerId>,
-    /// The queue or pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<String>,
-    /// Who decided it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
-    /// The worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
-    /// It in a sentence.
     pub(crate) text: String,
-    /// What it rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) numbers: Option<PreemptionNumbers>,
 }
@@ -61,7 +53,6 @@ pub(crate) struct PreemptionNumbers {
 /// A queue or pool that lacked slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ShortOfSlots {
-    /// Its name.
     pub(crate) queue: String,
     /// Slots that it lacked.
     pub(crate) missing: u32,

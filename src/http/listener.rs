@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,6 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
-use super::connection_ends::{ConnectionEnds, LocalCaller};
 use super::fair_budget::{FairBudget, Held};
 use super::in_hand::{AnswerBody, InHand, RequestPlace};
 use super::limits::MIN_HEADER_BYTES;
@@ -253,4 +253,21 @@ async fn serve_connection(
     if let Err(error) = ended {
         debug!(%error, "an HTTP connection ended early");
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionEnds {
+    /// The server's own.
+    pub(crate) local: SocketAddr,
+    /// The client's, or that of a proxy.
+    pub(crate) peer: SocketAddr,
+}
+
+/// Who is at the other end, where a Unix socket is served beside the port: an extension of each request there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalCaller {
+    /// The user of this machine who connected to the socket.
+    Known(u32),
+    /// Anybody, over TCP.
+    Unknown,
 }

@@ -21,7 +21,6 @@ use super::submission::MapInputs;
 const MOST_ATTEMPTS: usize = 20_000;
 /// An answer ends with the attempt that reaches this size, bytes.
 const MOST_BYTES: usize = 1 << 20;
-/// Most workers in an answer.
 const MOST_WORKERS: usize = 100_000;
 
 impl OwnerHandle {

@@ -13,11 +13,10 @@ use crate::clock::{Clock, wall_ms};
 use crate::engine::VolatileDelta;
 use crate::store::{FactFollower, StoreError};
 
-use super::feed::{Note, ViewsFeed};
 use super::looks::Looks;
 use super::published::{Progress, Publications, Published};
 use super::read_model::ReadModel;
-use super::reader::ViewsReader;
+use super::reader::{Note, ViewsFeed, ViewsReader};
 use super::samples::Samples;
 use super::volatile::Volatile;
 
@@ -29,7 +28,6 @@ const RETRY_PAUSE: Duration = Duration::from_secs(1);
 /// Loads the read model again.
 type Load = Box<dyn Fn() -> Result<ReadModel, StoreError> + Send>;
 
-/// What runs on the thread.
 struct ViewsThread {
     model: ReadModel,
     volatile: Volatile,

@@ -9,8 +9,7 @@ use crate::mapreduce::{
 };
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState};
 
-use super::attempt_view::{AttemptView, task_index};
-use super::task_list::TaskList;
+use super::attempt_view::{AttemptView, TaskList, task_index};
 
 /// A job. Of one that is over the attempts stay in `state.db` alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +37,6 @@ pub(crate) struct TaskCounts {
     pub(crate) finished: u32,
     /// Tasks that are not done and run.
     pub(crate) running: u32,
-    /// Attempts that run.
     pub(crate) live_attempts: u32,
     /// Tasks that have failed as often as they may.
     pub(crate) failed: u32,
@@ -198,7 +196,6 @@ impl JobView {
         });
     }
 
-    /// Changes attempts of a task, and the counts with them.
     fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskList)) {
         let (kind, task) = (id.task.kind, task_index(id));
         let is_work = task < self.total()[kind];
@@ -227,7 +224,6 @@ impl JobView {
         self.id
     }
 
-    /// What was submitted.
     pub(crate) fn spec(&self) -> &Arc<JobSpec> {
         &self.spec
     }

@@ -37,7 +37,6 @@ pub(super) struct Publications {
 /// How far a publication has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The last fact in it.
     pub(super) number: FactNumber,
     /// The last fact in its last delta, and when that was made, ms of the monotonic clock; 0: there was none yet.
     pub(super) delta_number: FactNumber,

@@ -29,7 +29,6 @@ pub struct Views {
     drains: SharedMap<Arc<str>, Drain>,
     pauses: SharedMap<PauseTarget, Pause>,
     choice: Option<Arc<SchedulerChoice>>,
-    /// The newest ones.
     decisions: SharedMap<FactNumber, Arc<Decision>>,
     market: MarketView,
     durations: JobDurations,
@@ -253,7 +252,6 @@ impl ReadModel {
 }
 
 impl Views {
-    /// The last fact in them.
     pub fn number(&self) -> FactNumber {
         self.number
     }
@@ -345,7 +343,6 @@ impl Views {
         &self.durations
     }
 
-    /// The newest decisions by number.
     pub(crate) fn decisions(&self) -> impl DoubleEndedIterator<Item = (&FactNumber, &Arc<Decision>)> {
         self.decisions.iter()
     }

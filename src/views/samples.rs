@@ -47,7 +47,6 @@ pub(crate) struct Sample {
     pub(crate) queues: Vec<QueueSample>,
 }
 
-/// A queue at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueSample {
     pub(crate) queue: Arc<str>,

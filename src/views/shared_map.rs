@@ -40,7 +40,6 @@ impl<K, V> SharedMap<K, V> {
 }
 
 impl<K: Ord, V> SharedMap<K, V> {
-    /// The value of a key.
     pub(crate) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -72,7 +71,6 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Arc::make_mut(chunk).get_mut(found).map(|(_, value)| value)
     }
 
-    /// Sets the value of a key.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         let index = self.chunk_of(&key);
         let chunks = Arc::make_mut(&mut self.chunks);

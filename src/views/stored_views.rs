@@ -18,11 +18,9 @@ use super::samples::Samples;
 use super::shown::Shown;
 use super::volatile::Volatile;
 
-/// The scheduler that ruled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredScheduler {
     pub(crate) policy: PolicyName,
-    /// Its name, for display.
     pub(crate) name: String,
     /// Since when it ruled, epoch ms.
     pub(crate) since_ms: i64,

@@ -7,9 +7,6 @@ use super::state::{ANSWER_TIMEOUT, WebState};
 use super::viewer::Viewer;
 
 /// Whether a viewer is an administrator.
-///
-/// # Errors
-/// [`OwnerGone`] if no answer will come.
 pub(super) async fn is_administrator<O: Owner>(state: &WebState<O>, viewer: &Viewer) -> Result<bool, OwnerGone> {
     match viewer.is_administrator() {
         Some(is_one) => Ok(is_one),

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use crate::engine::{ContainersSnapshot, EndClass};
 
-use super::metric_writer::MetricWriter;
+use super::metrics_format::MetricWriter;
 
-/// Bytes of a MB.
 const MB: u64 = 1 << 20;
 
 /// Writes them. `waiting_calls`: requests that wait for news.

@@ -3,9 +3,9 @@
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
 
-use super::form_body::form_fields;
 use super::owner::{MarketPresence, Owner};
 use super::page_user::{PageLogin, PageUser};
+use super::request_body::form_fields;
 use super::same_site::came_through_proxy;
 use super::sessions::session_in_cookies;
 use super::signed_request::HttpRequest;
@@ -50,9 +50,7 @@ pub(super) async fn viewer_of_page<O: Owner>(state: &WebState<O>, request: &Http
 }
 
 /// Who asks the API, and the session that says so; `user`: who it is by a login of pages.
-///
-/// # Errors
-/// [`BadBearer`]. A cookie that is none makes a stranger: browsers send it until it is over.
+/// A cookie that is none makes a stranger: browsers send it until it is over.
 pub(super) async fn viewer_of_program<O: Owner>(
     state: &WebState<O>,
     headers: &HeaderMap,

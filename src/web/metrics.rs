@@ -20,12 +20,11 @@ use crate::views::{LookAt, Shown};
 
 use super::cluster_view::ClusterView;
 use super::container_metrics::write_containers;
-use super::form_body::form_fields;
-use super::metric_writer::{MetricWriter, kind_name};
-use super::metrics_format::MetricsFormat;
+use super::metrics_format::{MetricWriter, MetricsFormat, kind_name};
 use super::owner::{Health, MarketPresence, Owner};
 use super::page_user::PageUser;
 use super::pool_metrics::write_pools;
+use super::request_body::form_fields;
 use super::request_times::RequestTimes;
 use super::response;
 use super::response::fresh;
@@ -36,7 +35,6 @@ use super::view_metrics::ViewMetrics;
 use super::work_metrics::WorkMetrics;
 use super::worker_health::WorkerHealth;
 
-/// Answers one scrape.
 pub(super) async fn metrics<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     extensions: Extensions,
@@ -86,7 +84,6 @@ async fn as_json<O: Owner>(state: &WebState<O>) -> Response<Body> {
     }
 }
 
-/// The input of one scrape.
 #[derive(Debug)]
 struct Scrape {
     overview: Arc<ClusterSnapshot>,

@@ -11,13 +11,12 @@ use tokio::time::timeout;
 use crate::market::{Answer, Operation, ParsedQuery};
 
 use super::deadline_question::{QuestionError, read_question};
-use super::form_body::form_fields;
 use super::owner::{Owner, OwnerGone};
+use super::request_body::form_fields;
 use super::response::json;
 use super::signed_request::{HttpRequest, answer_json, status_of_refusal, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Handles `/scheduler/quote`.
 pub(super) async fn order_quote<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: HttpRequest,

@@ -10,12 +10,11 @@ use tokio::time::timeout;
 use crate::api::WhatIfAnswer;
 use crate::http::RequestPlace;
 
-use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
-use super::form_body::{form_fields, is_form};
 use super::identify::viewer_of_page;
 use super::owner::{Owner, OwnerGone};
 use super::pages::{deadline_answer, is_of_browser};
+use super::request_body::{form_fields, is_form, read_small};
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -81,7 +80,6 @@ async fn answer<O: Owner>(
     }
 }
 
-/// The fields as texts.
 fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>, QuestionError> {
     if is_form(headers) {
         return form_fields(bytes).ok_or(QuestionError::NoForm);

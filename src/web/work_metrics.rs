@@ -6,10 +6,9 @@ use std::sync::Arc;
 use crate::latency::{LATENCY_BOUNDS_US, LatencyCounts};
 use crate::views::Views;
 
-use super::metric_writer::{HistogramValues, MetricWriter};
-use super::own_work::{OwnWork, UsedLimit};
+use super::metrics_format::{HistogramValues, MetricWriter};
+use super::owner::{OwnWork, UsedLimit};
 
-/// What these metrics are made of.
 #[derive(Debug, Default)]
 pub(super) struct WorkMetrics {
     /// None where there is no daemon.

@@ -1,23 +1,18 @@
-//! Reports on applications, in Hadoop 2's members (`AppInfo`) and some of ours.
+//! Reports on applications and containers, in Hadoop 2's members (`AppInfo`) and some of ours.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ApplicationId, Capability, Credits, Priority};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Credits, Priority};
 
-use super::placement::Placement;
-use super::states::{ApplicationState, ReportedFinalStatus};
+use super::call::{Locality, Placement};
+use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 
-/// An application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationReport {
-    /// Its id.
     pub id: ApplicationId,
-    /// Its owner.
     pub user: String,
-    /// Its name.
     pub name: String,
-    /// Its queue.
     pub queue: String,
     /// How far it is.
     pub state: ApplicationState,
@@ -47,7 +42,6 @@ pub struct ApplicationReport {
     /// Cores of its live containers.
     #[serde(rename = "allocatedVCores")]
     pub allocated_vcores: u64,
-    /// Live containers.
     pub running_containers: u64,
     /// Memory times the time from grant to end, MB x s.
     pub memory_seconds: u64,
@@ -82,7 +76,6 @@ pub struct ApplicationReport {
     pub cost: Option<Credits>,
     /// Containers that it still asks for.
     pub pending_containers: u64,
-    /// Containers that are complete.
     pub completed_containers: u64,
     /// Those that failed by their own fault.
     pub failed_containers: u64,
@@ -91,7 +84,6 @@ pub struct ApplicationReport {
     pub items: Option<ItemCounts>,
     /// Items that failed for good, as they are written, at most 1,000 parts.
     pub failed_items: String,
-    /// Why its requests wait.
     pub why: Vec<WaitingRequest>,
     /// That no connected worker can run anything that it waits for, and why; absent if one can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,10 +96,8 @@ pub struct ApplicationReport {
     pub held_by_others: Option<UnlaunchedHold>,
 }
 
-/// The items of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemCounts {
-    /// All of them.
     pub(crate) total: u64,
     /// Those that have ended well.
     pub(crate) done: u64,
@@ -117,17 +107,14 @@ pub struct ItemCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnlaunchedHold {
-    /// Applications that hold them.
     pub(crate) applications: u64,
     /// How many they are.
     pub(crate) containers: u64,
-    /// Slots that they stand for.
     pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
     pub(crate) until: i64,
 }
 
-/// A row of a table of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRequestRow {
@@ -135,7 +122,6 @@ pub struct ResourceRequestRow {
     pub(crate) priority: u32,
     /// The id that keeps types apart.
     pub(crate) allocation_request_id: u64,
-    /// Where.
     pub(crate) resource_name: Placement,
     /// What of it, rounded.
     pub(crate) capability: Capability,
@@ -151,13 +137,10 @@ pub struct ResourceRequestRow {
     pub(crate) items: Option<String>,
 }
 
-/// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingRequest {
-    /// Its priority.
     pub(crate) priority: u32,
-    /// Its capability.
     pub(crate) capability: Capability,
     /// The first reason that holds.
     pub(crate) reason: WaitingReason,
@@ -173,7 +156,6 @@ pub struct WaitingRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitingReason {
-    /// No node is as large.
     NoNodeFits,
     /// No node has as much free.
     NoneFree,
@@ -225,4 +207,54 @@ impl ApplicationReport {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerReport {
+    pub(crate) container_id: ContainerId,
+    pub(crate) application_id: ApplicationId,
+    pub(crate) attempt: u32,
+    /// Its node, `host:web port`.
+    pub(crate) node_id: String,
+    pub(crate) node_http_address: String,
+    /// The node's rack.
+    pub(crate) rack: String,
+    /// How near it is to where it was wanted.
+    pub(crate) locality: Locality,
+    pub(crate) priority: u32,
+    pub(crate) allocation_request_id: u64,
+    #[serde(rename = "allocatedMB")]
+    pub(crate) allocated_mb: u32,
+    #[serde(rename = "allocatedVCores")]
+    pub(crate) allocated_vcores: u32,
+    pub(crate) slots: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) item: Option<u32>,
+    /// Attempts of the item with this one, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) item_attempt: Option<u32>,
+    /// How far it is.
+    pub(crate) state: ContainerState,
+    /// Whether it is being killed.
+    pub(crate) killing: bool,
+    /// How it ended; -1000 until it has.
+    pub(crate) exit_status: ContainerExit,
+    /// Why it ended so, in words.
+    pub(crate) diagnostics: String,
+    /// When it was granted, epoch ms.
+    pub(crate) granted_time: i64,
+    /// When its launch was ordered, epoch ms; 0: not yet.
+    pub(crate) launched_time: i64,
+    /// When its process started, epoch ms; 0: not yet.
+    pub(crate) started_time: i64,
+    /// When it ended, epoch ms; 0: not yet.
+    pub(crate) finished_time: i64,
+    /// Memory that it uses now, MB; 0: it is complete, or was not measured yet.
+    #[serde(rename = "memoryMB", default)]
+    pub(crate) memory_mb: u64,
+    /// The most memory that it used, MB.
+    #[serde(rename = "peakMemoryMB")]
+    pub(crate) peak_memory_mb: u32,
+    pub(crate) cpu_ms: u64,
 }

@@ -4,31 +4,25 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::Capability;
 
-/// A node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReport {
     /// `host:web port`.
     pub(crate) id: String,
-    /// Its rack.
     pub(crate) rack: String,
     /// Whether it takes containers.
     pub(crate) state: NodeState,
-    /// Its host.
     pub(crate) node_host_name: String,
-    /// Its web address.
     #[serde(rename = "nodeHTTPAddress")]
     pub(crate) node_http_address: String,
     /// Time of its last heartbeat, epoch ms.
     pub(crate) last_health_update: i64,
     /// Why it is ill; empty: it is not.
     pub(crate) health_report: String,
-    /// Live containers.
     pub(crate) num_containers: u64,
     /// Memory in use by containers and tasks, MB.
     #[serde(rename = "usedMemoryMB")]
     pub(crate) used_memory_mb: u64,
-    /// Memory that is free, MB.
     #[serde(rename = "availMemoryMB")]
     pub(crate) avail_memory_mb: u64,
     /// Memory that its containers and attempts use now, as it measures it, MB.
@@ -39,25 +33,18 @@ pub struct NodeReport {
     pub(crate) live_cpu_ms: u64,
     /// Cores in use by containers and tasks.
     pub(crate) used_virtual_cores: u64,
-    /// Cores that are free.
     pub(crate) available_virtual_cores: u64,
-    /// What program it is.
     pub(crate) kind: NodeKind,
-    /// Slots for maps.
     pub(crate) map_slots: u32,
-    /// Slots for reduces.
     pub(crate) reduce_slots: u32,
     /// Whole slots that its memory and cores hold.
     pub(crate) slots: u32,
 }
 
-/// How a node is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum NodeState {
-    /// It is well.
     Running,
-    /// It is ill.
     Unhealthy,
     /// It is expected after a restart and has not come, or has fallen silent.
     Lost,
@@ -73,13 +60,11 @@ pub(crate) enum NodeKind {
     Stock,
 }
 
-/// The cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClusterInfo {
     /// When the daemon started, epoch ms: the number in the ids of this run.
     pub(crate) id: u64,
-    /// The same.
     pub(crate) started_on: u64,
     /// `STARTED`.
     pub(crate) state: String,
@@ -87,7 +72,6 @@ pub struct ClusterInfo {
     pub(crate) time: i64,
     /// The program's version.
     pub(crate) version: String,
-    /// The ruling scheduler.
     pub(crate) scheduler_name: String,
     /// What sizes of containers are rounded up to.
     pub(crate) minimum: Capability,

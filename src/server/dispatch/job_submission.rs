@@ -4,18 +4,22 @@ use std::rc::Rc;
 
 use rustix::process::geteuid;
 
+use crate::clock::wall_ms;
 use crate::engine::{
-    Caller, DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, Refusal, ReportKind,
-    WantedJobs,
+    Caller, DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, ReadProgress, Refusal,
+    ReportKind, Slice, WantedJobs,
 };
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{Answer, PartedAnswer, PendingCall, RemoteError};
+use crate::mapreduce::Job;
 use crate::model::{JobId, Kind};
+use crate::scheduler::AppId;
 use crate::server::submission::{SubmissionRequest, id_owner};
 use crate::socket_owner::uid_of_socket;
 use crate::store::{FinishedJobReader, StoreError};
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
-use super::dispatcher::Dispatcher;
+use super::super::durability_queue::MemoryReservation;
+use super::dispatcher::{Dispatcher, caller_of};
 use super::finished_jobs;
 
 /// The name that is held to processes of root's.
@@ -285,4 +289,179 @@ impl Dispatcher {
             None => self.answer_value(pending, Value::CompletionEvents(Vec::new())),
         }
     }
+
+    /// Calls `then` with the job, without its tasks, if memory no longer has it and it is still answered; else with none.
+    pub(super) fn with_forgotten(
+        self: &Rc<Self>,
+        id: JobId,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Option<Job>, PendingCall) + 'static,
+    ) {
+        let reader = self.finished_jobs.reader().filter(|_| self.owner.with_engine(|engine| !engine.has_job(id)));
+        let Some((reader, answered_for_ms)) = reader.zip(self.answered_for_ms) else {
+            return then(self, None, pending);
+        };
+        let this = self.clone();
+        tokio::task::spawn_local(async move {
+            let permit = this.finished_jobs.permit().await;
+            let found = tokio::task::spawn_blocking(move || reader.finished(id)).await;
+            drop(permit);
+            let found = match found {
+                Ok(Ok(found)) => found,
+                Ok(Err(error)) => return this.refuse(pending, RemoteError::io(error)),
+                Err(error) => {
+                    return this
+                        .refuse(pending, RemoteError::io(format_args!("the JobTracker failed internally: {error}")));
+                }
+            };
+            let since_ms = wall_ms().saturating_sub(answered_for_ms);
+            let job = found.filter(|job| job.finish_ms >= since_ms);
+            // No scheduler knows it.
+            then(&this, job.map(|job| Job::from_finished(job, AppId::new(0))), pending);
+        });
+    }
+
+    pub(super) fn job_profile(self: &Rc<Self>, id: JobId, pending: PendingCall) {
+        self.with_forgotten(id, pending, move |this, job, pending| match job {
+            Some(job) => {
+                let profile = this.owner.with_engine(|engine| engine.profile_of(&job));
+                this.answer_value(pending, Value::JobProfile(Some(profile)));
+            }
+            None => this.show(pending, move |engine| engine.job_profile(id), Value::JobProfile),
+        });
+    }
+
+    pub(super) fn job_status(self: &Rc<Self>, id: JobId, pending: PendingCall) {
+        self.with_forgotten(id, pending, move |this, job, pending| match job {
+            Some(job) => this.answer_value(pending, Value::JobStatus(Some(job.status(this.acls_enabled)))),
+            None => this.show(pending, move |engine| engine.job_status(id), Value::JobStatus),
+        });
+    }
+
+    /// The counters of a job that memory no longer has; gives the call back if that is none.
+    pub(super) fn forgotten_counters(
+        self: &Rc<Self>,
+        id: JobId,
+        pending: PendingCall,
+        others: impl FnOnce(&Rc<Self>, PendingCall) + 'static,
+    ) {
+        self.with_forgotten(id, pending, move |this, job, pending| {
+            let Some(job) = job else { return others(this, pending) };
+            // Its access lists may name groups.
+            this.as_caller_of(&job.spec.clone(), pending, move |this, caller, pending| {
+                let answer = this.owner.with_engine(|engine| match engine.check_view_counters_of(&job, &caller) {
+                    Ok(()) => match engine.counters_of(&job) {
+                        Ok(counters) => Answer::Value(Value::Counters(Some(counters))),
+                        Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
+                    },
+                    Err(refusal) => Answer::Error(refusal.into()),
+                });
+                this.owner.answer(pending, answer, Default::default());
+            });
+        });
+    }
+
+    /// The same of reports on its tasks.
+    pub(super) fn forgotten_reports(
+        self: &Rc<Self>,
+        id: JobId,
+        kind: ReportKind,
+        pending: PendingCall,
+        others: impl FnOnce(&Rc<Self>, PendingCall) + 'static,
+    ) {
+        self.with_forgotten(id, pending, move |this, job, pending| {
+            let Some(job) = job else { return others(this, pending) };
+            this.as_caller_of(&job.spec.clone(), pending, move |this, caller, pending| {
+                if let Err(refusal) = this.owner.with_engine(|engine| engine.check_view_details_of(&job, &caller)) {
+                    return this.refuse(pending, refusal.into());
+                }
+                let read = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
+                if let Err(pending) = this.finished_jobs.answer(&this.owner, pending, read) {
+                    this.answer_value(pending, Value::TaskReports(Vec::new()));
+                }
+            });
+        });
+    }
+
+    /// Answers with the slices of `read`.
+    pub(super) fn show_long(self: &Rc<Self>, pending: PendingCall, read: LongRead) {
+        tokio::task::spawn_local(self.clone().make(pending, read));
+    }
+
+    async fn make(self: Rc<Self>, pending: PendingCall, mut read: LongRead) {
+        let mut answer = pending.in_parts().await;
+        let part_bytes = match &read {
+            LongRead::Reports(_) => PART_BYTES,
+            LongRead::Jobs(_) | LongRead::Cluster(_) => LIST_BYTES,
+        };
+        let mut part = Vec::new();
+        answer.start(&mut part);
+        while let Some(reservation) = self.reserve_part(part_bytes, &answer).await {
+            let slice = self.make_part(&mut read, &mut part).await;
+            if slice.progress == ReadProgress::JobForgotten {
+                return answer.refuse(&RemoteError::io("the job was retired while its task reports were sent"));
+            }
+            if self.owner.wait_durable(slice.wait_for).await.is_err() {
+                return;
+            }
+            if slice.progress == ReadProgress::Done {
+                return answer.finish(part);
+            }
+            answer.send(&std::mem::take(&mut part));
+            drop(reservation);
+        }
+    }
+
+    /// Waits until the client has read all parts sent and memory is free; `None` when the client disconnected.
+    async fn reserve_part(&self, part_bytes: usize, answer: &PartedAnswer) -> Option<MemoryReservation> {
+        loop {
+            while answer.is_behind() && !answer.is_gone() {
+                answer.caught_up().await;
+            }
+            if answer.is_gone() {
+                return None;
+            }
+            let reservation = self.owner.answer_memory().reserve(part_bytes).await;
+            // Other answers may have become unread meanwhile.
+            if !answer.is_behind() && !answer.is_gone() {
+                return Some(reservation);
+            }
+        }
+    }
+
+    /// Builds slices up to the size of a part, and yields after each.
+    async fn make_part(&self, read: &mut LongRead, part: &mut Vec<u8>) -> Slice {
+        loop {
+            let _permit = self.slices.acquire().await;
+            let slice = self.owner.with_engine(|engine| read.next(engine, part));
+            tokio::task::yield_now().await;
+            match slice.progress {
+                ReadProgress::More if part.len() < PART_BYTES => {}
+                ReadProgress::MoreInPlace => {}
+                ReadProgress::More | ReadProgress::Done | ReadProgress::JobForgotten => return slice,
+            }
+        }
+    }
+
+    /// Calls `then` with the caller of a change of a job, or refuses it; `verb`: the subcommand of `job` that signs it.
+    pub(super) fn as_changer(
+        self: &Rc<Self>,
+        verb: &'static str,
+        job: JobId,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
+    ) {
+        let is_believed =
+            !self.owner.with_engine(Engine::needs_signatures) || self.believed_hosts.contains(pending.address());
+        if is_believed {
+            return self.as_caller(Some(job), pending, then);
+        }
+        let caller = caller_of(&pending);
+        self.step(Event::UnsignedChange { verb, job, caller }, pending);
+    }
 }
+
+/// Size of a part: smaller ones would wait for the store more often.
+const PART_BYTES: usize = 1 << 20;
+/// Memory for an answer whose beginning changes until it is complete, a list of jobs or trackers: about ten thousand.
+const LIST_BYTES: usize = 8 << 20;

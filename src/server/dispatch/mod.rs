@@ -2,21 +2,15 @@
 //! one is handled per turn of the loop, so that heartbeats always go first.
 
 mod administration;
-mod callers;
-mod client_queue;
 mod container_beats;
 mod dispatcher;
 mod finished_jobs;
-mod forgotten_jobs;
 mod held_beats;
 mod held_heartbeats;
 mod inter_tracker;
 mod job_submission;
-mod long_answer;
 mod rate_limited;
-mod sender_check;
 mod tracker_claims;
-mod unsigned_changes;
 
 use std::rc::Rc;
 
@@ -24,8 +18,8 @@ use crate::engine::Event;
 use crate::ipc::{ConnectionCheck, Introduced, PendingCall, RemoteError, Service, served_protocol};
 use crate::wire::protocol::{Call, Protocol, Value};
 
-use client_queue::QueuedCall;
 pub(crate) use dispatcher::Dispatcher;
+use dispatcher::QueuedCall;
 
 impl Dispatcher {
     /// Handles clients' calls, one per turn. Never completes.

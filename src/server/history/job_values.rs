@@ -7,10 +7,8 @@ use crate::fs::FileUri;
 
 use super::record::escaped_value;
 
-/// Values of a job for its history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct JobValues {
-    /// Its place in a workflow.
     pub(super) workflow: Workflow,
     /// `hadoop.job.history.user.location`.
     pub(super) user_location: Option<String>,

@@ -11,14 +11,11 @@ use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, TaskId};
 use crate::store::StoredHistory;
 use crate::wire::{CompletionStatus, Counters};
 
-use super::counter_text::counter_text;
 use super::job_values::JobValues;
-use super::record::Record;
+use super::record::{Record, counter_text};
 
-/// What the lines are made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HistoryFacts<'a> {
-    /// The job as it is stored.
     pub(super) stored: &'a StoredHistory,
     /// What its job.xml says beside that.
     pub(super) values: &'a JobValues,
@@ -37,9 +34,6 @@ enum Happened {
 }
 
 /// Writes all lines of a job's history file.
-///
-/// # Errors
-/// As of `out`.
 pub(super) fn write_history(facts: &HistoryFacts<'_>, out: &mut dyn Write) -> io::Result<()> {
     let lines = Lines::new(facts);
     let mut has_run = facts.stored.running_ms.is_some();

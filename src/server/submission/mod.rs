@@ -6,7 +6,6 @@ mod error;
 mod job_file;
 mod leftovers;
 mod map_inputs;
-mod pools;
 mod predecessors;
 mod read;
 mod spec;

@@ -48,7 +48,6 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// All of them.
     pub(super) const ALL: [Self; 42] = [
         Self::Cluster,
         Self::Health,

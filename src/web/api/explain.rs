@@ -10,8 +10,7 @@ use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{Owner, OwnerGone};
 use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::known::known_job;
+use super::ask::{Ask, known_job};
 
 /// Members of what holds slots that say what other queues have bought.
 const OF_QUOTAS: [&str; 3] = ["others_above_quota", "others_unpaid", "others_within_quota"];

@@ -9,19 +9,17 @@ use crate::views::{ApplicationView, JobView};
 use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::known::{ended_job, known_job};
+use super::ask::{Ask, ended_job, known_job};
 use super::listing::Listing;
-use super::rows::{application_row, job_row, of_kind, reported_jobs};
-use super::work::{SORTS, STATES, WorkFilter, work_of, work_of_application};
+use super::work::{
+    SORTS, STATES, WorkFilter, application_row, job_row, of_kind, reported_jobs, work_of, work_of_application,
+};
 
-/// A row of the list.
 enum Row<'a> {
     Job(&'a Arc<JobView>),
     Application(&'a Arc<ApplicationView>),
 }
 
-/// Answers `/jobs`.
 pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &SORTS);
     let filter = WorkFilter::read(&mut parameters, &STATES);
@@ -45,7 +43,6 @@ pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) 
     }))
 }
 
-/// Answers `/jobs/{job}`.
 pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let job = known_job(ask)?;

@@ -16,8 +16,7 @@ use super::super::owner::Owner;
 use super::super::viewer::Viewer;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
+use super::listing::{Key, Listing, Place};
 use super::task_state::kind_word;
 
 /// What the cells of a worker are ordered by; since when they are held unless it is given.

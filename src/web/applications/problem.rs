@@ -83,7 +83,6 @@ impl Problem {
         Self { errors, ..Self::new(name, detail) }
     }
 
-    /// Nothing is at a path.
     pub(crate) fn no_such_address(path: &str) -> Self {
         Self::new(ProblemName::NoSuchAddress, format!("there is nothing at {path}"))
     }

@@ -25,15 +25,12 @@ const MAX_LIMIT: u64 = 1_000;
 /// What is asked, and how it is answered beyond what the engine knows of it.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// For the engine.
     pub(super) question: ApplicationQuestion,
     /// How long the answer may wait for something to say, ms.
     pub(super) wait_ms: u64,
-    /// Which log, and what of it.
     pub(super) log: Option<LogPart>,
 }
 
-/// A part of a log of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogPart {
     /// `stdout` or `stderr`.
@@ -54,9 +51,6 @@ pub(super) struct ReadBody {
 }
 
 /// Reads what is asked. `secret` is for an application that is submitted.
-///
-/// # Errors
-/// `invalid-request`, `invalid-resource-request`, `too-many`, `no-such-…`.
 pub(super) fn read_question(
     address: Address,
     method: &Method,
@@ -148,7 +142,6 @@ fn application_filter(query: &mut QueryParameters) -> ApplicationFilter {
     }
 }
 
-/// A state by its name in reports.
 fn read_state<T: DeserializeOwned>(name: &str) -> Option<T> {
     let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     T::deserialize(name).ok()

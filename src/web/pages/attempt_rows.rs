@@ -16,15 +16,12 @@ use super::page::Page;
 use super::piece::{Piece, ShownState};
 use super::viewer::View;
 
-/// States that attempts are filtered by.
 const STATES: &[&str] = &["", "running", "succeeded", "failed", "killed", "preempted"];
 
-/// The page of an attempt.
 pub(super) fn attempt_link(attempt: &AttemptDetail) -> Piece {
     Piece::link(format!("/attempts/{}", attempt.attempt), &attempt.attempt.to_string())
 }
 
-/// The page of a task.
 fn task_link(task: TaskId) -> Piece {
     Piece::link(format!("/tasks/{task}"), &task.to_string())
 }
@@ -54,9 +51,6 @@ pub(super) fn attempt_table<'a>(caption: &str, attempts: impl Iterator<Item = &'
 }
 
 /// Filters attempts by the `state` and `worker` that are asked for.
-///
-/// # Errors
-/// A state that is none.
 fn filtered<'a>(attempts: &'a [AttemptDetail], asked: &mut Asked) -> Result<(Vec<&'a AttemptDetail>, Block), Refused> {
     let state = asked.take("state").unwrap_or_default();
     if !STATES.contains(&&*state) {
@@ -131,7 +125,6 @@ pub(super) fn tasks_page(
     })
 }
 
-/// The attempts of a task.
 pub(super) fn task_page(view: &View, task: TaskId, job: &JobSnapshot, detail: &JobDetail) -> Result<Page, Refused> {
     let mut attempts: Vec<&AttemptDetail> =
         detail.attempts.iter().filter(|attempt| attempt.attempt.task == task).collect();
@@ -197,7 +190,6 @@ pub(super) fn attempt_page(view: &View, id: AttemptId, job: &JobSnapshot, detail
     })
 }
 
-/// The attempts of several jobs.
 pub(super) fn attempts_page(
     view: &View,
     asked: &mut Asked,
@@ -313,7 +305,6 @@ pub(super) fn timeline_page(
     })
 }
 
-/// The state of an attempt, as it is shown.
 fn attempt_state(attempt: &AttemptDetail) -> ShownState {
     let state = match attempt.state {
         AttemptState::Succeeded => TaskState::Succeeded,

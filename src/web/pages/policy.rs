@@ -18,7 +18,6 @@ use super::viewer::View;
 
 /// The policies that may be chosen.
 pub(super) const POLICIES: [&str; 5] = ["fifo", "capacity", "fair", "constraint", "dynamic"];
-/// The command that plans a switch.
 pub(super) const PLAN_COMMAND: &str = "jobtracker scheduler plan POLICY";
 
 fn policy_word(policy: PolicyName) -> &'static str {
@@ -31,7 +30,6 @@ fn policy_word(policy: PolicyName) -> &'static str {
     }
 }
 
-/// What the policy promises, in a sentence.
 fn rule(policy: PolicyName) -> &'static str {
     match policy {
         PolicyName::Fifo => "Jobs are served by priority, then in the order of their submission.",
@@ -264,9 +262,6 @@ fn place_cell(view: &View, job: &ReportedJob) -> Cell {
 }
 
 /// The jobs with deadlines.
-///
-/// # Errors
-/// The ruling policy has none.
 pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
     let report = &view.overview().report;
     if report.policy != PolicyName::Constraint {

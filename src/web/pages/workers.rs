@@ -21,7 +21,6 @@ use super::viewer::View;
 /// What the cells of the slot map are coloured by.
 const BY: [&str; 3] = ["queue", "user", "kind"];
 
-/// The states of a worker.
 fn states(tracker: &TrackerSnapshot) -> Cell {
     let mut states = Vec::new();
     if tracker.is_silent {
@@ -42,7 +41,6 @@ fn states(tracker: &TrackerSnapshot) -> Cell {
     states.into_iter().flat_map(|state| [Piece::State(state), Piece::text(" ")]).collect()
 }
 
-/// All workers, by rack.
 pub(super) fn workers_page(view: &View) -> Page {
     let overview = view.overview();
     let health = WorkerHealth::of(overview);
@@ -160,9 +158,6 @@ fn host_piece(tracker: &TrackerSnapshot) -> Piece {
 }
 
 /// One worker, by the name it was given or that of its tracker.
-///
-/// # Errors
-/// It is unknown.
 pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Result<Page, Refused> {
     let overview = view.overview();
     let found = overview.trackers.iter().find(|tracker| tracker.worker == name || tracker.name == name);
@@ -245,9 +240,6 @@ fn live_table(caption: &str, live: &[&LiveAttempt], at_ms: i64) -> Table {
 }
 
 /// The slots of all workers by who holds them.
-///
-/// # Errors
-/// What they are to be coloured by is unknown.
 pub(super) fn slots_page(view: &View, asked: &mut Asked, live: &[LiveAttempt]) -> Result<Page, Refused> {
     let overview = view.overview();
     let by = asked.take("by").unwrap_or_else(|| BY[0].to_owned());

@@ -17,7 +17,6 @@ const FIRST_CHARACTERS: usize = 4;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) name: String,
-    /// The class of its colour.
     pub(crate) class: String,
     pub(crate) used: u64,
     /// What it has a right to; none: that is not shown.

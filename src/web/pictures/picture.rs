@@ -5,7 +5,6 @@ use std::fmt;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Picture {
-    /// What it is, as `data-picture`.
     pub(crate) name: &'static str,
     /// What is to be seen, in words.
     pub(crate) title: String,
@@ -108,7 +107,6 @@ impl Mark {
     }
 }
 
-/// The numbers of a path, for tests of pictures.
 #[cfg(test)]
 pub(super) fn path_numbers(d: &str) -> Vec<f64> {
     let numbers = d.split(|c: char| !(c.is_ascii_digit() || c == '.' || c == '-'));

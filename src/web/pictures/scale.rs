@@ -6,7 +6,6 @@ pub(super) struct Scale {
     /// The values at the edges of the plot.
     pub(super) from: f64,
     pub(super) to: f64,
-    /// Their places.
     pub(super) px_from: f64,
     pub(super) px_to: f64,
 }
@@ -17,12 +16,10 @@ impl Scale {
         Self { from, to, px_from, px_to }
     }
 
-    /// The place of a value.
     pub(super) fn px(&self, value: f64) -> f64 {
         self.px_from + (value - self.from) / (self.to - self.from) * (self.px_to - self.px_from)
     }
 
-    /// The value at a place.
     #[cfg(test)]
     pub(super) fn value(&self, px: f64) -> f64 {
         self.from + (px - self.px_from) / (self.px_to - self.px_from) * (self.to - self.from)
@@ -45,7 +42,6 @@ pub(super) fn value_text(value: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-/// A value at an axis: short.
 pub(super) fn axis_text(value: f64) -> String {
     match value {
         _ if value >= 1e6 => format!("{}M", value_text(value / 1e6)),

@@ -14,23 +14,19 @@ const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
 
-/// A layer: its name, and its class.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) name: String,
     pub(crate) class: String,
 }
 
-/// What the layers are from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StackPoint {
     /// Epoch ms.
     pub(crate) time_ms: i64,
     /// In the order of the layers, the lowest first.
     pub(crate) values: Vec<u64>,
-    /// What there is in all.
     pub(crate) capacity: u64,
-    /// The row of the table.
     pub(crate) row: Vec<String>,
 }
 

@@ -21,7 +21,6 @@ pub(crate) struct StepPoint {
     pub(crate) value: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// The row of the table.
     pub(crate) row: Vec<String>,
 }
 

@@ -64,7 +64,6 @@ fn is_spec_name(name: &str) -> bool {
     (1..=MAX_SPEC_NAME_BYTES).contains(&name.len()) && name.bytes().all(is_part)
 }
 
-/// Contexts to store, by their names.
 pub(super) fn specs(item: Item<'_>) -> Option<BTreeMap<String, LaunchContext>> {
     let members = item.each_member(MAX_SPECS, |name, context| {
         if !is_spec_name(name) {

@@ -16,9 +16,6 @@ pub(crate) enum BodyError {
 }
 
 /// Reads a body. `refuse_large` says what it has too much of.
-///
-/// # Errors
-/// Everything that is wrong.
 pub(crate) fn read_body<T>(
     text: &[u8],
     refuse_large: impl FnOnce(&JsonValue) -> Option<String>,

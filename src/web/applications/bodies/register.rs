@@ -6,7 +6,6 @@ use super::super::json::{Item, Members};
 use super::allocate::read_attempt;
 use super::names;
 
-/// Characters of diagnostics.
 const MAX_DIAGNOSTICS: usize = 65_536;
 
 /// Reads the body of `register`.

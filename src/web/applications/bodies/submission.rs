@@ -6,7 +6,7 @@ use crate::api::applications::{AskRow, Submission, SubmittedMaster};
 use crate::model::{LaunchContext, Priority};
 
 use super::super::json::{Item, Members};
-use super::ask_rows::{Asker, MAX_ATTEMPTS, MAX_ROWS, read_capability, read_row};
+use super::allocate::{Asker, MAX_ATTEMPTS, MAX_ROWS, read_capability, read_row};
 use super::launch_context::read_context;
 use super::names;
 

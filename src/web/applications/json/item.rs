@@ -3,8 +3,7 @@
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::findings::Findings;
-use super::place::Place;
+use super::place::{Findings, Place};
 use super::value::JsonValue;
 
 /// A value at its place. Each reading gives none after it has noted what is wrong.
@@ -16,7 +15,6 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The whole of a body.
     pub(crate) const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
         Self::new(value, Place::Body, findings)
     }
@@ -30,7 +28,6 @@ impl<'a> Item<'a> {
         self.findings.add(&self.place, detail)
     }
 
-    /// Whether it is `null`.
     pub(crate) const fn is_null(&self) -> bool {
         matches!(self.value, JsonValue::Null)
     }
@@ -88,7 +85,6 @@ impl<'a> Item<'a> {
         all
     }
 
-    /// A whole number in a range.
     pub(crate) fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
         let number = match self.value {
             JsonValue::Whole(number) if range.contains(number) => N::try_from(*number).ok(),
@@ -125,7 +121,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text of so many characters.
     pub(crate) fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
         let text = self.text()?;
         let count = text.chars().count();

@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::fmt::Display;
 
-use super::findings::Findings;
 use super::item::Item;
-use super::place::Place;
+use super::place::{Findings, Place};
 use super::value::JsonValue;
 
 /// The members of an object while it is read.
@@ -20,7 +19,6 @@ pub(crate) struct Members<'a> {
 }
 
 impl<'a> Members<'a> {
-    /// The members of an item that has to be an object.
     pub(crate) fn of(item: Item<'a>) -> Option<Self> {
         let Item { value, place, findings } = item;
         match value {

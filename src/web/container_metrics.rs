@@ -53,6 +53,15 @@ pub(super) fn write_containers(
     )?;
     let held = tallies.held_memory_mb.saturating_mul(MB);
     writer.gauge("jobtracker_container_held_bytes", "Memory of live containers", held)?;
+    write_use(writer, snapshot)?;
+    writer.gauge("jobtracker_container_held_cores", "Cores of live containers", tallies.held_vcores)?;
+    writer.gauge("jobtracker_container_held_slots", "Slots that live containers stand for", snapshot.held_slots)?;
+    writer.counter("jobtracker_container_beats", "Beats of workers about their containers", tallies.beats)?;
+    writer.gauge("jobtracker_application_calls_waiting", "Requests that wait for news of an application", waiting_calls)
+}
+
+/// What live containers, and attempts of built-in tasktrackers, use.
+fn write_use(writer: &mut MetricWriter<'_>, snapshot: &ContainersSnapshot) -> fmt::Result {
     let by = |of| [("by", of)];
     let seconds = |ms| Duration::from_millis(ms).as_secs_f64();
     let (of_containers, of_attempts) = (&snapshot.container_use, &snapshot.attempt_use);
@@ -68,9 +77,5 @@ pub(super) fn write_containers(
         "jobtracker_used_cpu_seconds",
         "CPU time that live containers and attempts of built-in tasktrackers have used",
         [(by("containers"), seconds(of_containers.cpu_ms)), (by("attempts"), seconds(of_attempts.cpu_ms))],
-    )?;
-    writer.gauge("jobtracker_container_held_cores", "Cores of live containers", tallies.held_vcores)?;
-    writer.gauge("jobtracker_container_held_slots", "Slots that live containers stand for", snapshot.held_slots)?;
-    writer.counter("jobtracker_container_beats", "Beats of workers about their containers", tallies.beats)?;
-    writer.gauge("jobtracker_application_calls_waiting", "Requests that wait for news of an application", waiting_calls)
+    )
 }

@@ -11,11 +11,12 @@ use crate::engine::{
 };
 use crate::ipc::{Answer, PartedAnswer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
-use crate::model::{JobId, Kind};
+use crate::model::{AttemptId, JobId, Kind};
 use crate::scheduler::AppId;
 use crate::server::submission::{SubmissionRequest, id_owner};
 use crate::socket_owner::uid_of_socket;
 use crate::store::{FinishedJobReader, StoreError};
+use crate::wire::Credentials;
 use crate::wire::protocol::{JobSubmissionCall, Value};
 
 use super::super::durability_queue::MemoryReservation;
@@ -51,50 +52,29 @@ impl Dispatcher {
 
     pub(super) fn job_submission(self: &Rc<Self>, call: JobSubmissionCall, pending: PendingCall) {
         use JobSubmissionCall as Ask;
-        let owner = &self.owner;
         match call {
             Ask::GetNewJobId => self.step(Event::NewJobId { owner: id_owner(&pending) }, pending),
-            Ask::SubmitJob { job, directory, credentials } => {
-                let (Some(id), Some(submit_dir)) = (job, directory) else {
-                    let text = "submitJob needs a job id that getNewJobId gave, and a directory";
-                    return self.refuse(pending, RemoteError::io(text));
-                };
-                if let Err(refusal) = self.check_root(&pending) {
-                    return self.refuse(pending, refusal);
-                }
-                let credentials = credentials.unwrap_or_default();
-                let submissions = self.submissions.clone();
-                self.as_caller(None, pending, move |_, caller, pending| {
-                    let request = SubmissionRequest { id, caller, submit_dir, credentials };
-                    tokio::task::spawn_local(submissions.submit(request, pending));
-                });
+            Ask::SubmitJob { job: Some(id), directory: Some(submit_dir), credentials } => {
+                self.submit_job(id, submit_dir, credentials.unwrap_or_default(), pending);
+            }
+            Ask::SubmitJob { .. } => {
+                let text = "submitJob needs a job id that getNewJobId gave, and a directory";
+                self.refuse(pending, RemoteError::io(text));
             }
             Ask::KillJob { job: None } | Ask::SetJobPriority { job: None, .. } => {
                 self.answer_value(pending, Value::Void)
             }
-            Ask::KillJob { job: Some(id) } => {
-                let is_first = pending.is_first();
-                self.as_changer("kill", id, pending, move |this, caller, pending| {
-                    let event =
-                        if is_first { Event::KillJobAsFirstCall { id, caller } } else { Event::KillJob { id, caller } };
-                    this.step(event, pending);
-                });
-            }
-            Ask::SetJobPriority { job: Some(id), priority } => {
-                let Some(priority) = priority else {
-                    return self.refuse(pending, RemoteError::io("setJobPriority needs the name of a priority"));
-                };
+            Ask::KillJob { job: Some(id) } => self.kill_job(id, pending),
+            Ask::SetJobPriority { job: Some(id), priority: Some(priority) } => {
                 self.as_changer("priority", id, pending, move |this, caller, pending| {
                     this.step(Event::SetJobPriority { id, priority, caller }, pending);
                 });
             }
-            Ask::KillTask { attempt: None, .. } => self.answer_value(pending, Value::Boolean(false)),
-            Ask::KillTask { attempt: Some(id), should_fail } => {
-                let verb = if should_fail { "fail-task" } else { "kill-task" };
-                self.as_changer(verb, id.task.job, pending, move |this, caller, pending| {
-                    this.step(Event::KillTask { id, fail: should_fail, caller }, pending);
-                });
+            Ask::SetJobPriority { job: Some(_), priority: None } => {
+                self.refuse(pending, RemoteError::io("setJobPriority needs the name of a priority"));
             }
+            Ask::KillTask { attempt: None, .. } => self.answer_value(pending, Value::Boolean(false)),
+            Ask::KillTask { attempt: Some(id), should_fail } => self.kill_task(id, should_fail, pending),
             Ask::GetJobProfile { job } => match job {
                 Some(id) => self.job_profile(id, pending),
                 None => self.answer_value(pending, Value::JobProfile(None)),
@@ -113,18 +93,7 @@ impl Dispatcher {
             Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, pending),
             Ask::GetTaskCompletionEvents { job, from, max } => self.events_for_client(job, from, max, pending),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
-                Some(id) => self.as_caller(Some(id.task.job), pending, move |this, caller, pending| {
-                    let ask = move |engine: &Engine| {
-                        engine.check_view_details(id.task.job, &caller)?;
-                        Ok::<_, Refusal>(engine.task_diagnostics(id))
-                    };
-                    let can_see = this.owner.with_engine(|engine| ask(engine).is_ok());
-                    this.audit_view("VIEW_JOB_DETAILS", id.task.job, &pending, !can_see);
-                    let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
-                    let pending = if can_see { this.read_in_store(id.task.job, pending, stored) } else { Err(pending) };
-                    let Err(pending) = pending else { return };
-                    this.show_if_allowed(pending, ask, Value::Strings);
-                }),
+                Some(id) => self.task_diagnostics(id, pending),
                 None => self.answer_value(pending, Value::Strings(Vec::new())),
             },
             Ask::GetClusterStatus { detailed: true } => self.show_long(pending, LongRead::cluster()),
@@ -139,8 +108,7 @@ impl Dispatcher {
                 self.show(pending, move |engine| engine.queue(&name), Value::QueueInfo);
             }
             Ask::GetJobsFromQueue { queue } => {
-                let queue = queue.unwrap_or_default();
-                self.show_long(pending, LongRead::jobs(WantedJobs::OfQueue(queue)));
+                self.show_long(pending, LongRead::jobs(WantedJobs::OfQueue(queue.unwrap_or_default())));
             }
             Ask::GetQueueAdmins { queue } => {
                 let name = queue.unwrap_or_default();
@@ -151,20 +119,9 @@ impl Dispatcher {
             }),
             Ask::GetFilesystemName => self.answer_value(pending, self.advertised.file_system()),
             Ask::GetSystemDir => self.system_dir(pending),
-            Ask::GetStagingAreaDir => {
-                let allowed = owner.with_engine(Engine::check_safe_mode).map_err(RemoteError::from);
-                match allowed.and_then(|()| self.advertised.staging_area(pending.user())) {
-                    Ok(value) => self.answer_value(pending, value),
-                    Err(error) => self.refuse(pending, error),
-                }
-            }
+            Ask::GetStagingAreaDir => self.staging_area_dir(pending),
             Ask::GetDelegationToken { renewer } => {
-                let mut secret = [0; DELEGATION_KEY_BYTES];
-                if getrandom::fill(&mut secret).is_err() {
-                    return self.refuse(pending, RemoteError::io("the system gives no random bytes for a token"));
-                }
-                let renewer = renewer.map(|renewer| renewer.to_string()).unwrap_or_default();
-                self.about_token(DelegationCall::Get { renewer, secret }, pending);
+                self.new_token(renewer.map(|renewer| renewer.to_string()).unwrap_or_default(), pending);
             }
             Ask::RenewDelegationToken { token: Some(token) } => self.about_token(DelegationCall::Renew(token), pending),
             Ask::CancelDelegationToken { token: Some(token) } => {
@@ -174,6 +131,63 @@ impl Dispatcher {
                 self.refuse(pending, RemoteError::io("java.lang.NullPointerException: the call names no token"));
             }
         }
+    }
+
+    fn submit_job(self: &Rc<Self>, id: JobId, submit_dir: String, credentials: Credentials, pending: PendingCall) {
+        if let Err(refusal) = self.check_root(&pending) {
+            return self.refuse(pending, refusal);
+        }
+        let submissions = self.submissions.clone();
+        self.as_caller(None, pending, move |_, caller, pending| {
+            let request = SubmissionRequest { id, caller, submit_dir, credentials };
+            tokio::task::spawn_local(submissions.submit(request, pending));
+        });
+    }
+
+    fn kill_job(self: &Rc<Self>, id: JobId, pending: PendingCall) {
+        let is_first = pending.is_first();
+        self.as_changer("kill", id, pending, move |this, caller, pending| {
+            let event = if is_first { Event::KillJobAsFirstCall { id, caller } } else { Event::KillJob { id, caller } };
+            this.step(event, pending);
+        });
+    }
+
+    fn kill_task(self: &Rc<Self>, id: AttemptId, should_fail: bool, pending: PendingCall) {
+        let verb = if should_fail { "fail-task" } else { "kill-task" };
+        self.as_changer(verb, id.task.job, pending, move |this, caller, pending| {
+            this.step(Event::KillTask { id, fail: should_fail, caller }, pending);
+        });
+    }
+
+    fn task_diagnostics(self: &Rc<Self>, id: AttemptId, pending: PendingCall) {
+        self.as_caller(Some(id.task.job), pending, move |this, caller, pending| {
+            let ask = move |engine: &Engine| {
+                engine.check_view_details(id.task.job, &caller)?;
+                Ok::<_, Refusal>(engine.task_diagnostics(id))
+            };
+            let can_see = this.owner.with_engine(|engine| ask(engine).is_ok());
+            this.audit_view("VIEW_JOB_DETAILS", id.task.job, &pending, !can_see);
+            let stored = move |store: &FinishedJobReader| finished_jobs::diagnostics(store, id);
+            let pending = if can_see { this.read_in_store(id.task.job, pending, stored) } else { Err(pending) };
+            let Err(pending) = pending else { return };
+            this.show_if_allowed(pending, ask, Value::Strings);
+        });
+    }
+
+    fn staging_area_dir(&self, pending: PendingCall) {
+        let allowed = self.owner.with_engine(Engine::check_safe_mode).map_err(RemoteError::from);
+        match allowed.and_then(|()| self.advertised.staging_area(pending.user())) {
+            Ok(value) => self.answer_value(pending, value),
+            Err(error) => self.refuse(pending, error),
+        }
+    }
+
+    fn new_token(&self, renewer: String, pending: PendingCall) {
+        let mut secret = [0; DELEGATION_KEY_BYTES];
+        if getrandom::fill(&mut secret).is_err() {
+            return self.refuse(pending, RemoteError::io("the system gives no random bytes for a token"));
+        }
+        self.about_token(DelegationCall::Get { renewer, secret }, pending);
     }
 
     fn job_counters(self: &Rc<Self>, id: JobId, pending: PendingCall) {

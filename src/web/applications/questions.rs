@@ -73,19 +73,7 @@ pub(super) fn read_question(
         }
         Address::Application => {
             asked.wait_ms = query.whole("wait-ms", 0..=MAX_WAIT_MS).unwrap_or_default();
-            let version = query.whole("version", 0..=u64::MAX);
-            if asked.wait_ms > 0 && version.is_none() {
-                query.refuse("version", "the parameter is missing: wait-ms waits until it differs");
-            }
-            let rows = row_page(&mut query);
-            if rows.is_some() && version.is_some() {
-                query.refuse("rows", "expected without version: who waits gets the first rows");
-            }
-            let application = parts.application()?;
-            match rows {
-                Some(rows) => ApplicationQuestion::ShowRows { application, rows },
-                None => ApplicationQuestion::Show { application, known_version: version },
-            }
+            show_question(asked.wait_ms, parts, &mut query)?
         }
         Address::Register => ApplicationQuestion::Register {
             application: parts.application()?,
@@ -120,6 +108,23 @@ pub(super) fn read_question(
     };
     query.end()?;
     Ok(asked)
+}
+
+/// What is asked of one application: itself, after news where the request waits, or a page of its rows.
+fn show_question(wait_ms: u64, parts: &PathParts, query: &mut QueryParameters) -> Result<ApplicationQuestion, Problem> {
+    let version = query.whole("version", 0..=u64::MAX);
+    if wait_ms > 0 && version.is_none() {
+        query.refuse("version", "the parameter is missing: wait-ms waits until it differs");
+    }
+    let rows = row_page(query);
+    if rows.is_some() && version.is_some() {
+        query.refuse("rows", "expected without version: who waits gets the first rows");
+    }
+    let application = parts.application()?;
+    Ok(match rows {
+        Some(rows) => ApplicationQuestion::ShowRows { application, rows },
+        None => ApplicationQuestion::Show { application, known_version: version },
+    })
 }
 
 /// Which rows of what it asks for a report is to have; none: no word of it.

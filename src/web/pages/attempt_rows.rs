@@ -13,7 +13,7 @@ use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
 use super::job_rows::{job_link, worker_link};
 use super::page::Page;
-use super::piece::{Piece, ShownState};
+use super::piece::{Cell, Piece, ShownState};
 use super::viewer::View;
 
 const STATES: &[&str] = &["", "running", "succeeded", "failed", "killed", "preempted"];
@@ -271,18 +271,7 @@ pub(super) fn timeline_page(
         }
         None => "No attempt ran in this span".to_owned(),
     };
-    let span = until_ms - since_ms;
-    let range =
-        |words: &str, since: i64, until: i64| Piece::link(format!("{}?since={since}&until={until}", asked.path), words);
-    let ranges = vec![
-        range("Earlier", since_ms - span / 2, until_ms - span / 2),
-        Piece::text(" · "),
-        range("Later", since_ms + span / 2, until_ms + span / 2),
-        Piece::text(" · "),
-        range("Closer", since_ms + span / 4, until_ms - span / 4),
-        Piece::text(" · "),
-        Piece::link(asked.path.clone(), "All"),
-    ];
+    let ranges = span_links(&asked.path, since_ms, until_ms);
     let mut blocks = vec![Block::Line(ranges), Block::Picture(gantt(title, bars, (since_ms, until_ms)))];
     if detail.attempts_left_out > 0 {
         blocks.push(Block::line(format!(
@@ -303,6 +292,21 @@ pub(super) fn timeline_page(
         refresh_s: if job.finish_ms.is_some() { 0 } else { 2 },
         ..Page::default()
     })
+}
+
+/// Links from a span of time to those around it, to its middle, and to all.
+fn span_links(path: &str, since_ms: i64, until_ms: i64) -> Cell {
+    let span = until_ms - since_ms;
+    let range = |words: &str, since: i64, until: i64| Piece::link(format!("{path}?since={since}&until={until}"), words);
+    vec![
+        range("Earlier", since_ms - span / 2, until_ms - span / 2),
+        Piece::text(" · "),
+        range("Later", since_ms + span / 2, until_ms + span / 2),
+        Piece::text(" · "),
+        range("Closer", since_ms + span / 4, until_ms - span / 4),
+        Piece::text(" · "),
+        Piece::link(path.to_owned(), "All"),
+    ]
 }
 
 fn attempt_state(attempt: &AttemptDetail) -> ShownState {

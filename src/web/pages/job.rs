@@ -140,17 +140,24 @@ fn summary(view: &View, job: &JobSnapshot, details: &Details) -> Vec<(&'static s
     if let Some(output) = details.as_ref().ok().and_then(|detail| detail.output.as_ref()) {
         summary.push(("Output", vec![Piece::foreign(output)]));
     }
+    summary.extend(deadlines(view, job));
+    summary
+}
+
+/// When it is due: by an order of the market, and under the constraint scheduler.
+fn deadlines(view: &View, job: &JobSnapshot) -> Vec<(&'static str, Cell)> {
+    let mut deadlines = Vec::new();
     if let Some((_, order)) = view.views().market().orders().find(|(_, order)| order.job == job.id) {
         let words = "slots are bought for it until then; how it stands: ";
         let command = Piece::code(format!("jobtracker job status {}", job.id));
-        summary.push((
+        deadlines.push((
             "Deadline order",
             vec![Piece::moment(order.deadline_ms), Piece::text(format!(", {words}")), command],
         ));
     }
     let reported = view.overview().report.jobs.iter().find(|reported| reported.job == job.id);
     if let Some(deadline) = reported.and_then(|reported| reported.deadline.as_ref()) {
-        summary.push((
+        deadlines.push((
             "Deadline",
             vec![
                 Piece::moment(deadline.deadline_at_ms),
@@ -159,7 +166,7 @@ fn summary(view: &View, job: &JobSnapshot, details: &Details) -> Vec<(&'static s
             ],
         ));
     }
-    summary
+    deadlines
 }
 
 fn detail_sections(view: &View, job: &JobSnapshot, detail: &JobDetail, sections: &mut Vec<Section>) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::PriceHistory;
-use crate::engine::JobSnapshot;
+use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::model::{Kind, RunState};
 use crate::views::{SAMPLE_MS, Sample};
 
@@ -101,6 +101,49 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
                 Piece::text(" reduces"),
             ],
         ),
+    ];
+    summary.extend(jobs_of(overview));
+    summary.extend([
+        (
+            "Workers",
+            vec![
+                Piece::number("workers.healthy", health.healthy),
+                Piece::text(" healthy of "),
+                Piece::number("workers", overview.trackers.len()),
+            ],
+        ),
+        ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
+        ("Up", time_up(overview)),
+    ]);
+    if view.has_market() {
+        let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
+        summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));
+    }
+    if let Some(containers) = &overview.containers {
+        summary.push((
+            "Containers",
+            vec![
+                Piece::number("containers.waiting", containers.waiting),
+                Piece::text(" waiting, "),
+                Piece::number("containers.held_slots", containers.held_slots),
+                Piece::text(" slots held"),
+            ],
+        ));
+    }
+    summary
+}
+
+fn time_up(overview: &ClusterSnapshot) -> Cell {
+    let up_ms = overview.at_ms.saturating_sub(overview.start_ms);
+    vec![
+        Piece::shown("started_ms", overview.start_ms, format_duration(up_ms)),
+        Piece::text(" since "),
+        Piece::moment(overview.start_ms),
+    ]
+}
+
+fn jobs_of(overview: &ClusterSnapshot) -> [(&'static str, Cell); 2] {
+    [
         (
             "Jobs now",
             vec![
@@ -123,44 +166,7 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
                 Piece::text(" killed"),
             ],
         ),
-        (
-            "Workers",
-            vec![
-                Piece::number("workers.healthy", health.healthy),
-                Piece::text(" healthy of "),
-                Piece::number("workers", overview.trackers.len()),
-            ],
-        ),
-        ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
-        (
-            "Up",
-            vec![
-                Piece::shown(
-                    "started_ms",
-                    overview.start_ms,
-                    format_duration(overview.at_ms.saturating_sub(overview.start_ms)),
-                ),
-                Piece::text(" since "),
-                Piece::moment(overview.start_ms),
-            ],
-        ),
-    ];
-    if view.has_market() {
-        let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
-        summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));
-    }
-    if let Some(containers) = &overview.containers {
-        summary.push((
-            "Containers",
-            vec![
-                Piece::number("containers.waiting", containers.waiting),
-                Piece::text(" waiting, "),
-                Piece::number("containers.held_slots", containers.held_slots),
-                Piece::text(" slots held"),
-            ],
-        ));
-    }
-    summary
+    ]
 }
 
 fn slots_blocks(view: &View) -> Vec<Block> {

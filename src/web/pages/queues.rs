@@ -1,7 +1,7 @@
 //! The queues and one of them: who uses what, who waits, how long does the money last?
 
 use crate::api::{PoolShares, QueueCapacity, ReportedGroup, Statement, StatementRow};
-use crate::engine::JobSnapshot;
+use crate::engine::{JobSnapshot, QueueSnapshot};
 use crate::model::{Credits, Kind};
 
 use super::super::pictures::{Bar, Picture, StepPoint, bars, steps};
@@ -111,42 +111,9 @@ pub(super) fn queue_page(
     let mut summary: Vec<(&'static str, Cell)> = Vec::new();
     let (mut used, mut waiting) = (0, 0);
     if let Some(queue) = queue {
-        used = u64::from(queue.running.map) + u64::from(queue.running.reduce);
+        used = u64::from(queue.running.map) + u64::from(queue.running.reduce) + u64::from(queue.containers.held);
         waiting = queue.waiting.map + queue.waiting.reduce;
-        summary.push((
-            "Maps",
-            vec![
-                Piece::number("slots.map", queue.running.map),
-                Piece::text(" running, "),
-                Piece::number("tasks.map.waiting", queue.waiting.map),
-                Piece::text(" waiting"),
-            ],
-        ));
-        summary.push((
-            "Reduces",
-            vec![
-                Piece::number("slots.reduce", queue.running.reduce),
-                Piece::text(" running, "),
-                Piece::number("tasks.reduce.waiting", queue.waiting.reduce),
-                Piece::text(" waiting"),
-            ],
-        ));
-        used += u64::from(queue.containers.held);
-        if overview.containers.is_some() {
-            summary.push((
-                "Containers",
-                vec![
-                    Piece::number("containers.held_slots", queue.containers.held),
-                    Piece::text(" slots held, "),
-                    Piece::number("containers.waiting", queue.containers.wanted),
-                    Piece::text(" waiting"),
-                ],
-            ));
-        }
-        if let Some(paused) = &queue.paused {
-            summary.push(("Paused", vec![Piece::foreign(paused)]));
-        }
-        summary.extend(view.share(queue).map(|share| ("Share", vec![Piece::number("share", share)])));
+        summary.extend(queue_numbers(view, queue));
     }
     summary.extend(
         view.balance(name).map(|balance| ("Balance", vec![Piece::number("budget", balance), Piece::text(" credits")])),
@@ -175,6 +142,45 @@ pub(super) fn queue_page(
         stock: Some(format!("/jobqueue_details.jsp?queueName={}", encoded(name))),
         ..Page::default()
     })
+}
+
+fn queue_numbers(view: &View, queue: &QueueSnapshot) -> Vec<(&'static str, Cell)> {
+    let mut numbers = vec![
+        (
+            "Maps",
+            vec![
+                Piece::number("slots.map", queue.running.map),
+                Piece::text(" running, "),
+                Piece::number("tasks.map.waiting", queue.waiting.map),
+                Piece::text(" waiting"),
+            ],
+        ),
+        (
+            "Reduces",
+            vec![
+                Piece::number("slots.reduce", queue.running.reduce),
+                Piece::text(" running, "),
+                Piece::number("tasks.reduce.waiting", queue.waiting.reduce),
+                Piece::text(" waiting"),
+            ],
+        ),
+    ];
+    if view.overview().containers.is_some() {
+        numbers.push((
+            "Containers",
+            vec![
+                Piece::number("containers.held_slots", queue.containers.held),
+                Piece::text(" slots held, "),
+                Piece::number("containers.waiting", queue.containers.wanted),
+                Piece::text(" waiting"),
+            ],
+        ));
+    }
+    if let Some(paused) = &queue.paused {
+        numbers.push(("Paused", vec![Piece::foreign(paused)]));
+    }
+    numbers.extend(view.share(queue).map(|share| ("Share", vec![Piece::number("share", share)])));
+    numbers
 }
 
 fn group_numbers(view: &View, group: &ReportedGroup, summary: &mut Vec<(&'static str, Cell)>, blocks: &mut Vec<Block>) {

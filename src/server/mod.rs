@@ -38,7 +38,6 @@ mod ledger_reads;
 mod market_request;
 mod meters;
 mod owner;
-mod page_loops;
 mod paged_reads;
 mod quarantine;
 mod rack_resolver;

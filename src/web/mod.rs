@@ -4,14 +4,12 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
-mod administrator;
 mod api;
 mod applications;
 mod believed_caller;
 mod capacity_page;
 mod cluster_view;
 mod constraint_page;
-mod container_metrics;
 mod daemon_status;
 mod deadline_api;
 mod deadline_question;
@@ -22,8 +20,6 @@ mod job_files;
 mod log_ticket;
 mod metrics;
 mod metrics_format;
-mod negotiation;
-mod order_quote;
 mod owner;
 mod owner_gone;
 mod page_login;
@@ -37,7 +33,6 @@ mod quotes;
 mod read_api;
 mod report;
 mod request_body;
-mod request_times;
 mod response;
 mod routes;
 mod rows;

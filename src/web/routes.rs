@@ -16,10 +16,10 @@ use crate::http::require_served_name;
 use super::cluster_view::views_complaint;
 use super::daemon_status::daemon_status;
 use super::log_ticket::log_ticket;
-use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
-use super::request_times::{RequestTimes, count_request};
 use super::state::WebState;
+use super::what_if::order_quote;
+use super::work_metrics::{RequestTimes, count_request};
 use super::worker_health::WorkerHealth;
 use super::{
     api, applications, believed_caller, deadline_api, metrics, page_login, pages, read_api, report, response,

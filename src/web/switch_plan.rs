@@ -4,7 +4,7 @@ use tokio::time::timeout;
 
 use crate::api::SwitchPlan;
 
-use super::administrator::is_administrator;
+use super::identify::is_administrator;
 use super::owner::{Owner, PlanQuestion, PlanRefusal};
 use super::owner_gone::OwnerGone;
 use super::state::{ANSWER_TIMEOUT, WebState};

@@ -7,11 +7,11 @@ mod application_report;
 mod application_status;
 mod body_memory;
 mod call;
-mod node_report;
 mod states;
 
 pub(crate) use application_report::{
-    ApplicationReport, ContainerReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
+    ApplicationReport, ClusterInfo, ContainerReport, ItemCounts, NodeKind, NodeReport, NodeState, ResourceRequestRow,
+    UnlaunchedHold, WaitingReason, WaitingRequest,
 };
 pub(crate) use application_status::{ApplicationRow, ApplicationStatus, ContainerRow, RequestLine};
 pub(crate) use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
@@ -22,6 +22,5 @@ pub(crate) use call::{
     AllocatedContainer, Blacklist, CompletedContainer, ContainerStart, LaunchSource, RefusedLaunch, RegisterAnswer,
     SubmittedMaster, UnregisterCall,
 };
-pub(crate) use node_report::{ClusterInfo, NodeKind, NodeReport, NodeState};
 pub(crate) use states::{ApplicationState, FinalStatus};
 pub use states::{ContainerState, ReportedFinalStatus};

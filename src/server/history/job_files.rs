@@ -12,7 +12,7 @@ use crate::server::rack_resolver::RackResolver;
 use crate::store::{FaultPoint, FinishedJobReader, StoredHistory};
 
 use super::files::{CopyGate, HistoryFileError, HistoryFiles};
-use super::job_values::JobValues;
+use super::lines::JobValues;
 use super::lines::{HistoryFacts, host_of_tracker, write_history};
 use super::names::{conf_file_name, done_folders, history_file_name};
 

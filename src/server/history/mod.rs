@@ -9,7 +9,6 @@ mod aging;
 mod dues;
 mod files;
 mod job_files;
-mod job_values;
 mod lines;
 mod names;
 mod record;

@@ -14,8 +14,8 @@ use crate::model::hex;
 use crate::views::Shown;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::negotiation::{KnownTags, offered, takes_gzip};
 use super::super::response::{JSON, packed};
+use super::super::response::{KnownTags, offered, takes_gzip};
 
 const CSV: &str = "text/csv; charset=utf-8";
 /// Bytes of the hash in an entity tag.

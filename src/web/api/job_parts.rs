@@ -18,8 +18,8 @@ use super::super::waits::{TimedJob, waits};
 use super::answer::{Found, lasting};
 use super::ask::{Ask, ended_job, found, known_job};
 use super::grid::{Grid, cells};
+use super::grid::{STATES, kind_word, place_of};
 use super::listing::Listing;
-use super::task_state::{STATES, kind_word, place_of};
 
 /// States of attempts, in Hadoop's spelling.
 const ATTEMPT_STATES: [&str; 8] =

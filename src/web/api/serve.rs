@@ -22,8 +22,8 @@ use super::answer::{Form, Found, respond};
 use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
-    applications, cluster, decisions, explain, items, job_parts, jobs, market, people, policy, queues, reports,
-    samples, slots, timeline, workers,
+    applications, cluster, decisions, items, job_parts, jobs, market, people, policy, queues, reports, samples, slots,
+    timeline, workers,
 };
 
 /// What answers requests.
@@ -95,7 +95,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobGrid => job_parts::grid(ask, parameters).await,
         Address::JobWaits => job_parts::job_waits(ask, parameters).await,
         Address::JobTimeline => timeline::timeline(ask, parameters).await,
-        Address::JobExplain => explain::explain(ask, parameters).await,
+        Address::JobExplain => jobs::explain(ask, parameters).await,
         Address::JobCounters => job_parts::counters(ask, parameters).await,
         Address::JobEvents => job_parts::events(ask, parameters).await,
         Address::JobConf => job_parts::conf(ask, parameters).await,

@@ -16,8 +16,8 @@ use super::super::owner::Owner;
 use super::super::viewer::Viewer;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
+use super::grid::kind_word;
 use super::listing::{Key, Listing, Place};
-use super::task_state::kind_word;
 
 /// What the cells of a worker are ordered by; since when they are held unless it is given.
 const BY: [&str; 4] = ["queue", "user", "job", "kind"];

@@ -6,8 +6,8 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::super::negotiation::{KnownTags, takes_gzip};
 use super::super::request_body::form_fields;
+use super::super::response::{KnownTags, takes_gzip};
 use super::super::signed_request::HttpRequest;
 use super::block::Field;
 

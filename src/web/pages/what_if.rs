@@ -12,7 +12,7 @@ use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySe
 use crate::http::RequestPlace;
 use crate::model::{as_shell_word, counted};
 
-use super::super::administrator::is_administrator;
+use super::super::identify::is_administrator;
 use super::super::owner::{MarketPresence, Owner};
 use super::super::plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 use super::super::request_body::{FORM, form_fields, is_form, read_small, repeated_field};

@@ -1,7 +1,7 @@
 //! Bars beside each other: what each holds of what it may hold, and what it waits for.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::picture::{Scale, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const ROW: f64 = 26.0;

@@ -1,7 +1,7 @@
 //! The bid ladder: slots bought along, the rate of each buyer upwards, dearest first.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, axis_text, round_up, value_text};
+use super::picture::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;

@@ -16,9 +16,9 @@ use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{check_instrumentation, found, viewer};
 use super::answer;
+use super::data::ConfProperty;
 use super::request::{Asked, Refused};
 use super::rows::new_job_page;
-use super::settings::ConfProperty;
 
 /// The content type, as 1.2.1 sends it.
 const JSON: &str = "application/json; charset=utf-8";

@@ -26,7 +26,6 @@ mod past_jobs;
 mod process;
 mod request;
 mod rows;
-mod settings;
 mod statics;
 mod taskdetails;
 mod taskstats;
@@ -41,15 +40,14 @@ use axum::routing::{any, get};
 use super::owner::Owner;
 use super::state::WebState;
 
+pub use data::StockSettings;
 pub(crate) use data::{
-    FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt, StockAttempts,
-    StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast, StockPastJob,
-    StockPastJobs, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
+    StockPastJob, StockPastJobs, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use owner::StockOwner;
 pub(crate) use owner::StockRead;
-pub(crate) use settings::ConfProperty;
-pub use settings::StockSettings;
 
 pub(super) use access::check_instrumentation;
 pub(super) use metrics_json::metrics_as_json;

@@ -9,7 +9,7 @@ use crate::model::{Capability, PartsPerMillion};
 
 use super::super::json::{Item, JsonValue, Members};
 use super::launch_context::read_context;
-use super::names;
+use super::read;
 
 /// Releases, and launches, of one call.
 const MAX_CONTAINERS: usize = 10_000;
@@ -41,8 +41,8 @@ pub(crate) fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
     let progress = members.optional("progress", progress);
     let wait_ms = members.or("wait-ms", 0, |item| item.whole(0..=MAX_WAIT_MS));
     let ask = members.or("ask", Vec::new(), |item| item.each(0..=MAX_ROWS, |row| read_row(row, Asker::Attended)));
-    let release = members.or("release", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, names::container_id));
-    let specs = members.or("specs", BTreeMap::new(), names::specs);
+    let release = members.or("release", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, read::container_id));
+    let specs = members.or("specs", BTreeMap::new(), read::specs);
     let launch = members.or("launch", Vec::new(), |item| item.each(0..=MAX_CONTAINERS, read_launch));
     let blacklist = members.or("blacklist", Blacklist::default(), blacklist);
     members.end()?;
@@ -70,7 +70,7 @@ fn progress(item: Item<'_>) -> Option<PartsPerMillion> {
 }
 
 fn blacklist(item: Item<'_>) -> Option<Blacklist> {
-    let names = |item: Item<'_>| item.each(0..=MAX_ROWS, names::host_or_rack);
+    let names = |item: Item<'_>| item.each(0..=MAX_ROWS, read::host_or_rack);
     let mut members = Members::of(item)?;
     let additions = members.or("additions", Vec::new(), names);
     let removals = members.or("removals", Vec::new(), names);
@@ -83,7 +83,7 @@ const MAX_ITEM: u64 = i32::MAX as u64;
 
 pub(super) fn read_launch(item: Item<'_>) -> Option<ContainerStart> {
     let mut members = Members::of(item)?;
-    let container_id = members.required("container-id", names::container_id);
+    let container_id = members.required("container-id", read::container_id);
     let source = source(&mut members);
     let item = members.optional("item", |item| item.whole(0..=MAX_ITEM));
     members.end()?;
@@ -91,7 +91,7 @@ pub(super) fn read_launch(item: Item<'_>) -> Option<ContainerStart> {
 }
 
 fn source(members: &mut Members<'_>) -> Option<LaunchSource> {
-    let spec = members.optional("spec", names::spec_name)?;
+    let spec = members.optional("spec", read::spec_name)?;
     let context = members.optional("context", read_context)?;
     match (spec, context) {
         (Some(spec), None) => Some(LaunchSource::Spec(spec)),
@@ -123,7 +123,7 @@ pub(super) fn read_row(item: Item<'_>, asker: Asker) -> Option<AskRow> {
     let mut members = Members::of(item)?;
     let priority = members.required("priority", |item| item.whole(0..=MAX_INT));
     let allocation_request_id = members.or("allocation-request-id", 0, |item| item.whole(0..=MAX_LONG));
-    let resource_name = members.required("resource-name", |item| names::place(item).map(Placement::from));
+    let resource_name = members.required("resource-name", |item| read::place(item).map(Placement::from));
     let capability = members.required("capability", read_capability);
     let relax_locality = members.or("relax-locality", true, |item| item.boolean());
     let launch = members.optional("launch", |item| launch_on_grant(item, asker));
@@ -179,7 +179,7 @@ pub(super) fn read_capability(item: Item<'_>) -> Option<Capability> {
 
 fn launch_on_grant(item: Item<'_>, asker: Asker) -> Option<LaunchOnGrant> {
     let mut members = Members::of(item)?;
-    let spec = members.required("spec", names::spec_name);
+    let spec = members.required("spec", read::spec_name);
     let items = members.optional("items", |item| item.plain_text().map(str::to_owned));
     let max_running = members.optional("max-running", |item| item.whole(1..=MAX_INT));
     let max_attempts = members.optional("max-attempts", |item| item.whole(1..=MAX_ATTEMPTS));

@@ -2,7 +2,6 @@
 
 mod allocate;
 mod launch_context;
-mod names;
 mod read;
 mod register;
 mod submission;

@@ -2,11 +2,9 @@
 //! pointer, not only the first.
 
 mod item;
-mod members;
 mod place;
 mod value;
 
-pub(super) use item::Item;
-pub(super) use members::Members;
+pub(super) use item::{Item, Members};
 pub(super) use place::{Findings, MAX_FINDINGS};
 pub(super) use value::JsonValue;

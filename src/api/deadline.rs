@@ -30,7 +30,6 @@ pub(crate) struct JobDeadline {
     pub(crate) filter_ratio: Sourced,
 }
 
-/// What tasks cost, in one of two forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskCost {
@@ -48,7 +47,6 @@ pub(crate) enum CostUnit {
     Task,
 }
 
-/// A number, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sourced {
     pub(crate) value: ExactDecimal,

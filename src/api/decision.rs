@@ -9,7 +9,6 @@ use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, JobId};
 pub(crate) struct Decision {
     /// Rises with time and is never used again.
     pub(crate) number: u64,
-    /// When, epoch ms.
     pub(crate) at_ms: i64,
     /// Such as `preempted`.
     pub(crate) kind: &'static str,
@@ -36,7 +35,6 @@ pub(crate) struct Decision {
 /// What a preemption rests on, as of when it was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct PreemptionNumbers {
-    /// Slots that were given up.
     pub(crate) slots: u32,
     /// For how long they had been held, ms.
     pub(crate) age_ms: u64,

@@ -55,7 +55,6 @@ pub struct TaskCounts {
 /// The holders of the slots of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders {
-    /// All slots of the cluster.
     pub(crate) total: u32,
     pub(crate) this_job: u32,
     /// Held by other jobs of its queue.
@@ -75,13 +74,10 @@ pub struct Holders {
     pub(crate) by_queue: Vec<QueueHolds>,
 }
 
-/// The slots that another queue holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueHolds {
     pub(crate) queue: String,
-    /// The slots it holds.
     pub(crate) held: u32,
-    /// The slots it has bought.
     pub(crate) quota: u32,
 }
 
@@ -147,9 +143,7 @@ pub(crate) struct PreemptedFor {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastRound {
-    /// When, epoch ms.
     pub(crate) at_ms: i64,
-    /// Attempts of the job that were preempted.
     pub(crate) attempts: u32,
     /// Slots that other queues had bought and waited for.
     pub(crate) for_slots: u32,

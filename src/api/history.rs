@@ -21,9 +21,7 @@ pub struct PricePoint {
     pub(crate) time_ms: i64,
     pub(crate) tick: u64,
     pub(crate) price: Credits,
-    /// Lowest price of the span.
     pub(crate) low: Credits,
-    /// Highest price of the span.
     pub(crate) high: Credits,
 }
 
@@ -51,13 +49,11 @@ pub struct SpendingPoint {
     pub(crate) map_slot_ms: u64,
     #[serde(default)]
     pub(crate) reduce_slot_ms: u64,
-    /// The same of slots of containers.
     #[serde(default)]
     pub(crate) container_slot_ms: u64,
     /// Map slots paid for before charges went by time, summed over the intervals.
     pub(crate) map_slots: u64,
     pub(crate) reduce_slots: u64,
-    /// The same of slots of containers.
     #[serde(default)]
     pub(crate) container_slots: u64,
     /// The rate, if all charges had the same.

@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{AttemptId, AttemptState, PerKind};
 
-/// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskState {
@@ -45,11 +44,8 @@ pub(crate) struct AttemptDetail {
     pub(crate) state: AttemptState,
     /// Whether it was ended because another queue or pool had a right to its slot.
     pub(crate) is_preempted: bool,
-    /// Name of the tracker it was launched on.
     pub(crate) tracker: Arc<str>,
-    /// When it was launched, epoch ms.
     pub(crate) launch_ms: i64,
-    /// When it ended, epoch ms.
     pub(crate) finish_ms: Option<i64>,
     /// When copying ended (reduces), epoch ms.
     pub(crate) shuffle_ms: Option<i64>,
@@ -57,7 +53,6 @@ pub(crate) struct AttemptDetail {
     pub(crate) sort_ms: Option<i64>,
     pub(crate) slots: u32,
     pub(crate) diagnostics: Box<str>,
-    /// Its last status text.
     pub(crate) status: Box<str>,
 }
 
@@ -68,7 +63,6 @@ pub struct LiveAttempt {
     pub(crate) user: Arc<str>,
     pub(crate) queue: Arc<str>,
     pub(crate) tracker: Arc<str>,
-    /// When it was launched, epoch ms.
     pub(crate) launch_ms: i64,
     pub(crate) slots: u32,
 }
@@ -102,7 +96,6 @@ impl JobDetail {
 }
 
 impl AttemptDetail {
-    /// Whether it runs.
     pub(crate) fn is_live(&self) -> bool {
         self.finish_ms.is_none() && !self.state.is_over()
     }
@@ -110,7 +103,6 @@ impl AttemptDetail {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct JobCounter {
-    /// Display name of the group.
     pub(crate) group: String,
     /// Hadoop's name of the group: a class, or the text of a command.
     pub(crate) group_id: String,
@@ -127,7 +119,6 @@ pub struct JobCounter {
 /// A counter over the tasks that are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct CounterSpread {
-    /// Tasks that count it.
     pub(crate) count: usize,
     pub(crate) smallest: i64,
     pub(crate) median: i64,

@@ -17,14 +17,11 @@ pub(crate) struct JobRow {
     pub(crate) queue: String,
     /// Its priority, in Hadoop's spelling.
     pub(crate) priority: String,
-    /// When it was submitted, epoch ms.
     pub(crate) started_ms: i64,
-    /// When it ended, epoch ms.
     pub(crate) finish_ms: Option<i64>,
     /// Maps that are done, percent; none if it failed or was killed.
     pub(crate) map_percent: Option<u32>,
     pub(crate) reduce_percent: Option<u32>,
-    /// Why it failed.
     pub(crate) failure: Option<String>,
     /// Who killed it, where the JobTracker says so.
     pub(crate) killed_by: Option<String>,
@@ -54,12 +51,10 @@ pub(crate) struct JobDue {
     pub(crate) planned_start_ms: Option<i64>,
 }
 
-/// A reason, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WhyLine {
     #[serde(flatten)]
     pub(crate) reason: PendingReason,
-    /// The same as a sentence.
     pub(crate) text: String,
 }
 
@@ -112,7 +107,6 @@ impl JobState {
         }
     }
 
-    /// Whether the job has ended.
     pub(crate) const fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
     }

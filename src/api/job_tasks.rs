@@ -37,13 +37,10 @@ pub(crate) struct TaskAttempt {
     /// What a map reads; none for other tasks, for jobs that have ended and where the split names no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<TaskInput>,
-    /// When it was launched, epoch ms.
     pub(crate) since_ms: i64,
-    /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finish_ms: Option<i64>,
     pub(crate) percent: u32,
-    /// Its last status text.
     pub(crate) status: String,
     /// Why it ended so, in the words of its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,7 +63,6 @@ impl TaskAttempt {
     }
 }
 
-/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskInput {
     pub(crate) file: String,

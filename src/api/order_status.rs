@@ -25,7 +25,6 @@ pub struct OrderStatus {
     pub(crate) cost: Option<Credits>,
 }
 
-/// How an order stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub(crate) enum OrderState {

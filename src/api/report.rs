@@ -36,7 +36,6 @@ pub struct ReportRow {
     pub(crate) container_slot_seconds: u64,
     /// Seconds from submission to the launch of the first task or the grant of the first container, of all of them.
     pub(crate) waited_s: u64,
-    /// How many of them failed.
     pub(crate) failed: u64,
     /// Credits. For users and queues what their accounts were charged in the range; for a job or an application all that it
     /// has cost.
@@ -54,13 +53,11 @@ pub(crate) struct WorkRow {
     /// report by month.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) state: String,
-    /// When it was submitted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) submit_ms: Option<i64>,
     /// When its first task was launched or its first container granted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start_ms: Option<i64>,
-    /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end_ms: Option<i64>,
 }

@@ -69,7 +69,6 @@ pub struct ReportedGroup {
     pub(crate) waiting: PerKind<u32>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capacity: Option<QueueCapacity>,
-    /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<PoolShares>,
     /// Under the market, where shares are public.
@@ -80,7 +79,6 @@ pub struct ReportedGroup {
 /// The settings and numbers of a queue with a capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QueueCapacity {
-    /// Its share of the cluster, percent.
     pub(crate) percent: String,
     /// What it never exceeds, percent of the cluster; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -100,9 +98,7 @@ pub(crate) struct QueueCapacity {
     pub(crate) occupied: PerKind<u32>,
     /// The same in percent of its slots, with one decimal.
     pub(crate) occupied_percent: PerKind<String>,
-    /// Attempts of running jobs.
     pub(crate) running: PerKind<u32>,
-    /// Users with a task that waits.
     pub(crate) active_users: PerKind<u32>,
     /// Slots that one user may hold now, tasks of one slot each.
     pub(crate) user_limit: PerKind<u64>,
@@ -129,7 +125,6 @@ pub(crate) struct QueueJobLimits {
     /// Jobs that are set up or run at once.
     pub(crate) initialized: u64,
     pub(crate) initialized_per_user: u64,
-    /// Unfinished jobs.
     pub(crate) accepted: u64,
     pub(crate) accepted_per_user: u64,
     /// Maps and reduces of jobs that are set up or run.
@@ -137,7 +132,6 @@ pub(crate) struct QueueJobLimits {
     pub(crate) active_tasks_per_user: i64,
 }
 
-/// The settings and numbers of a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PoolShares {
     /// Slots that it gets before others get more than their own minimum.
@@ -147,7 +141,6 @@ pub(crate) struct PoolShares {
     /// Whether the maximum is below the minimum; the maximum counts then.
     pub(crate) is_inverted: PerKind<bool>,
     pub(crate) weight: ExactDecimal,
-    /// The order of its jobs.
     pub(crate) mode: PoolMode,
     /// Most running jobs; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,7 +156,6 @@ pub(crate) struct PoolShares {
     pub(crate) below_half_share_ms: Option<PerKind<u64>>,
 }
 
-/// The order of the jobs of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PoolMode {
@@ -199,15 +191,12 @@ pub struct ReportedJob {
     pub(crate) state: String,
     /// Whether it has begun: it has tasks from then on.
     pub(crate) has_begun: bool,
-    /// When it was submitted, epoch ms.
     pub(crate) submit_ms: i64,
     pub(crate) tasks: PerKind<u32>,
     pub(crate) finished: PerKind<u32>,
-    /// Attempts that hold slots.
     pub(crate) running: PerKind<u32>,
     /// Slots that they hold.
     pub(crate) held: PerKind<u32>,
-    /// Tasks that wait for a slot.
     pub(crate) waiting: PerKind<u32>,
     /// Its place in line, by kind; null for a kind that it does not wait for.
     pub(crate) place: PerKind<Option<PlaceInLine>>,
@@ -215,7 +204,6 @@ pub struct ReportedJob {
     pub(crate) held_back_by: Vec<PendingReason>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capacity: Option<QueuedJob>,
-    /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<PooledJob>,
     /// Under the constraint scheduler, of a job with a deadline.
@@ -233,7 +221,6 @@ pub(crate) struct PlaceInLine {
     pub(crate) jobs_before: u32,
 }
 
-/// A job under the Capacity scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueuedJob {
     /// How far it has come in its queue.
@@ -253,7 +240,6 @@ pub(crate) enum QueuedJobStage {
     Running,
 }
 
-/// A job under the Fair scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PooledJob {
     /// Whether the limits on running jobs let it be set up and run.

@@ -4,12 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{JobId, PerKind, PerPool, counted};
 
-/// Which scheduler rules, with its groups.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SchedulerStatus {
-    /// Class name of the scheduler.
     pub(crate) scheduler: String,
-    /// Since when it rules, epoch ms.
     pub(crate) since_ms: i64,
     /// The user who chose it; absent: the configuration did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,7 +52,6 @@ pub(crate) struct WaitingSwitch {
     pub(crate) scheduler: String,
     /// The user who waits for it.
     pub(crate) by: String,
-    /// When, epoch ms.
     pub(crate) until_ms: i64,
 }
 
@@ -99,7 +95,6 @@ pub struct MovedJob {
     pub(crate) job: JobId,
     /// Its queue so far.
     pub(crate) from: String,
-    /// Its queue from then on.
     pub(crate) to: String,
 }
 

@@ -64,7 +64,6 @@ pub struct ReportedUse {
     pub(crate) id: String,
     /// Resident memory now, MB.
     pub(crate) memory_mb: Number,
-    /// CPU time so far, ms.
     pub(crate) cpu_ms: Number,
 }
 
@@ -173,7 +172,6 @@ pub struct BeatAnswer {
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SentContext {
     pub(crate) id: ContextId,
-    /// What containers run.
     pub(crate) context: LaunchContext,
 }
 

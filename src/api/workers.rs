@@ -14,7 +14,6 @@ pub(crate) struct WorkerStatus {
     pub(crate) is_draining: bool,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drained_by: Option<String>,
-    /// Since when it is drained, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drained_since_ms: Option<i64>,
     /// The name of its tracker; none while it is not connected, as for what follows.
@@ -35,7 +34,6 @@ pub(crate) struct WorkerStatus {
     /// When its connection began, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) since_ms: Option<i64>,
-    /// Its last heartbeat, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_seen_ms: Option<i64>,
     /// Why it is unhealthy, short or graylisted, one reason a line.

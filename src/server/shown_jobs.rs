@@ -222,6 +222,7 @@ impl OwnerHandle {
         self
     }
 
+    /// Heartbeats go between two pages. Jobs of before a restart are read from the database, what maps read from the job's own file.
     pub(super) async fn read_tasks(
         &self,
         job: JobId,

@@ -1,4 +1,4 @@
-//! The jobs of the stock pages, for the web server: of the owner's memory, else of the database.
+//! The jobs of the stock pages with their configurations, for the web server: of the owner's memory, else of the database and the history files.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;

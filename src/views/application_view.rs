@@ -30,7 +30,6 @@ pub(crate) struct ApplicationView {
     cost: ContainerCost,
 }
 
-/// What an application wants of one type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct RequestView {
     rows: SharedMap<Placement, RequestRow>,
@@ -46,7 +45,6 @@ struct LaunchView {
     items: Items,
 }
 
-/// Sums over live containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LiveSums {
     pub(crate) memory_mb: u64,
@@ -209,7 +207,6 @@ impl ApplicationView {
         self.live.get(&number).is_some()
     }
 
-    /// How many they are.
     pub(crate) fn live_count(&self) -> usize {
         self.live.len()
     }

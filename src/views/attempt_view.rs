@@ -147,7 +147,6 @@ impl AttemptView {
         self.number
     }
 
-    /// Name of the tracker it was launched on.
     pub(crate) fn tracker(&self) -> &Arc<str> {
         &self.tracker
     }
@@ -197,7 +196,6 @@ pub(super) fn task_index(id: AttemptId) -> u32 {
     u32::try_from(id.task.number).unwrap_or(0)
 }
 
-/// A text of bounded length.
 fn cut(text: &str) -> Box<str> {
     let mut end = text.len().min(TEXT_BYTES);
     while !text.is_char_boundary(end) {

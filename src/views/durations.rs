@@ -15,7 +15,6 @@ pub(crate) struct Durations {
     pub(crate) counts: [u64; DURATION_BOUNDS_S.len() + 1],
 }
 
-/// What is counted of jobs and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobDurations {
     /// Of tasks that succeeded, from the start of their attempt to its end.

@@ -25,7 +25,6 @@ const PUBLISH_MS: u64 = 100;
 /// Pause before a load that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Loads the read model again.
 type Load = Box<dyn Fn() -> Result<ReadModel, StoreError> + Send>;
 
 struct ViewsThread {
@@ -39,7 +38,6 @@ struct ViewsThread {
     load: Load,
     looks: Arc<Looks>,
     clock: Clock,
-    /// Ends of jobs that the owner has reported.
     reported_ends: u64,
     published: Arc<ArcSwap<Publications>>,
     progress: watch::Sender<Progress>,

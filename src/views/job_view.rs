@@ -82,7 +82,6 @@ impl JobView {
         Self::unfinished(stored)
     }
 
-    /// One that is not over, as it is stored.
     pub(super) fn unfinished(stored: &StoredJob) -> Self {
         let mut job = Self {
             priority: stored.priority,
@@ -108,7 +107,6 @@ impl JobView {
         job
     }
 
-    /// Takes in a fact about it.
     pub(super) fn apply(&mut self, fact: &JobFact) {
         match fact {
             JobFact::Priority { priority, .. } => self.priority = *priority,
@@ -233,7 +231,6 @@ impl JobView {
         self.submit_ms
     }
 
-    /// Its priority, which may have been changed.
     pub(crate) fn priority(&self) -> Priority {
         self.priority
     }
@@ -270,7 +267,6 @@ impl JobView {
         self.cost.as_ref()
     }
 
-    /// All its maps and reduces.
     pub(crate) fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }

@@ -17,7 +17,6 @@ pub(super) struct Published {
     pub(super) views: Views,
     volatile: Volatile,
     samples: Samples,
-    /// Ends of jobs that the owner has reported.
     reported_ends: u64,
     /// Made by the first reader that needs it.
     overview: OnceLock<Arc<ClusterSnapshot>>,
@@ -45,7 +44,6 @@ pub(super) struct Progress {
     pub(super) delta_due: FactNumber,
     /// When jobs were in a delta last; 0: never.
     pub(super) jobs_mono_ms: u64,
-    /// Ends of jobs that the owner had reported.
     pub(super) reported_ends: u64,
 }
 

@@ -105,7 +105,6 @@ impl ReadModel {
         model
     }
 
-    /// What it shows now.
     pub fn views(&self) -> &Views {
         &self.views
     }

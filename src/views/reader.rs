@@ -31,7 +31,6 @@ pub struct ViewsReader {
     required: Arc<AtomicU64>,
 }
 
-/// A part of the overview.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LookAt {
     /// All but the jobs of its report.

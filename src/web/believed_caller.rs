@@ -22,7 +22,6 @@ use super::state::WebState;
 
 /// A header that a page of another site cannot send unasked.
 const REQUESTED_BY: &str = "x-requested-by";
-/// Longest name of a user, bytes.
 const MAX_USER_BYTES: usize = 256;
 
 /// Refuses a request whose sender may be a page of another site, and any while the market rules or changes

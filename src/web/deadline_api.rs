@@ -21,7 +21,6 @@ use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// A change and who asks for it.
 struct Wanted {
     job: JobId,
     change: DeadlineChange,

@@ -12,16 +12,13 @@ const SPLIT_BYTES: u64 = 64 << 20;
 /// Most maps of a question: as many as a job may have.
 const MOST_MAPS: u32 = 1_000_000;
 
-/// A question that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuestionError {
     /// Neither kind of body.
     #[error("the question is not a JSON object: {0}")]
     NoObject(String),
-    /// A form that cannot be decoded.
     #[error("the fields of the form are not URL-encoded UTF-8 text")]
     NoForm,
-    /// No such field.
     #[error(
         "{0:?} is not a field of a question; expected volumeMb, largestMb, reduces, deadlineMs, maps, mapMsPerMb, reduceMsPerMb, \
              copyMsPerMb, mapTaskMs, reduceTaskMs, filterRatio, keys, user, jobName, mapClass, reduceClass"

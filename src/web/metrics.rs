@@ -326,10 +326,6 @@ fn approximate(decimal: &str) -> Option<f64> {
     decimal.parse().ok()
 }
 
-#[cfg(test)]
-#[path = "tests/dashboards.rs"]
-mod tests;
-
 const MB: u64 = 1 << 20;
 
 /// Writes them. `waiting_calls`: requests that wait for news.
@@ -402,3 +398,7 @@ fn write_use(writer: &mut MetricWriter<'_>, snapshot: &ContainersSnapshot) -> fm
         [(by("containers"), seconds(of_containers.cpu_ms)), (by("attempts"), seconds(of_attempts.cpu_ms))],
     )
 }
+
+#[cfg(test)]
+#[path = "tests/dashboards.rs"]
+mod tests;

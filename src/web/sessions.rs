@@ -96,7 +96,6 @@ mod tests {
     use crate::market::{RetiringKey, Role};
 
     use super::*;
-    use super::*;
 
     const NOW_MS: i64 = 1_700_000_000_500;
 

@@ -99,7 +99,7 @@ impl Viewer {
     }
 }
 
-/// The newest first.
+/// The newest first: without what is private of queues, and those about attempts and containers whose work is closed to the viewer.
 pub(super) fn decisions<'a>(views: &'a Views, viewer: &'a Viewer) -> impl Iterator<Item = Decision> + 'a {
     views.decision_rows(|queue| viewer.sees_money_of(queue)).filter(|decision| is_open(decision, views, viewer))
 }

@@ -97,6 +97,7 @@ fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>,
     object.into_iter().filter_map(|member| text(member).transpose()).collect()
 }
 
+/// Signed, because the answer shows the queue's bids and orders.
 pub(super) async fn order_quote<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: HttpRequest,

@@ -108,7 +108,6 @@ pub struct ItemCounts {
 #[serde(rename_all = "camelCase")]
 pub struct UnlaunchedHold {
     pub(crate) applications: u64,
-    /// How many they are.
     pub(crate) containers: u64,
     pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
@@ -218,7 +217,6 @@ pub struct ContainerReport {
     /// Its node, `host:web port`.
     pub(crate) node_id: String,
     pub(crate) node_http_address: String,
-    /// The node's rack.
     pub(crate) rack: String,
     /// How near it is to where it was wanted.
     pub(crate) locality: Locality,
@@ -234,13 +232,11 @@ pub struct ContainerReport {
     /// Attempts of the item with this one, from 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) item_attempt: Option<u32>,
-    /// How far it is.
     pub(crate) state: ContainerState,
     /// Whether it is being killed.
     pub(crate) killing: bool,
     /// How it ended; -1000 until it has.
     pub(crate) exit_status: ContainerExit,
-    /// Why it ended so, in words.
     pub(crate) diagnostics: String,
     /// When it was granted, epoch ms.
     pub(crate) granted_time: i64,
@@ -265,7 +261,6 @@ pub struct NodeReport {
     /// `host:web port`.
     pub(crate) id: String,
     pub(crate) rack: String,
-    /// Whether it takes containers.
     pub(crate) state: NodeState,
     pub(crate) node_host_name: String,
     #[serde(rename = "nodeHTTPAddress")]
@@ -283,7 +278,6 @@ pub struct NodeReport {
     /// Memory that its containers and attempts use now, as it measures it, MB.
     #[serde(rename = "liveMemoryMB", default)]
     pub(crate) live_memory_mb: u64,
-    /// CPU time that those which run have used, ms.
     #[serde(default)]
     pub(crate) live_cpu_ms: u64,
     /// Cores in use by containers and tasks.
@@ -305,7 +299,6 @@ pub(crate) enum NodeState {
     Lost,
 }
 
-/// What program a node runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum NodeKind {
@@ -325,7 +318,6 @@ pub struct ClusterInfo {
     pub(crate) state: String,
     /// The daemon's time, epoch ms.
     pub(crate) time: i64,
-    /// The program's version.
     pub(crate) version: String,
     pub(crate) scheduler_name: String,
     /// What sizes of containers are rounded up to.

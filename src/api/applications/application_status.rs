@@ -13,7 +13,6 @@ use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 /// An application with what it wants. What only its owner's thread knows is absent where that is not asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ApplicationStatus {
-    /// What lists show of it.
     #[serde(flatten)]
     pub(crate) row: ApplicationRow,
     /// What kind of program it is.
@@ -53,7 +52,6 @@ pub(crate) struct ApplicationStatus {
     pub(crate) containers: Option<Vec<ContainerRow>>,
 }
 
-/// A row of what an application asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestLine {
     /// Smaller first.
@@ -71,7 +69,6 @@ pub(crate) struct RequestLine {
     pub(crate) items: Option<String>,
 }
 
-/// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitingLine {
     pub(crate) priority: u32,
@@ -85,7 +82,6 @@ pub(crate) struct WaitingLine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeldUnlaunched {
     pub(crate) applications: u64,
-    /// How many they are.
     pub(crate) containers: u64,
     pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, epoch ms.
@@ -157,20 +153,15 @@ fn given(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
 }
 
-/// A line of the list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ApplicationRow {
     pub(crate) application: ApplicationId,
     pub(crate) name: String,
     pub(crate) user: String,
     pub(crate) queue: String,
-    /// How far it is.
     pub(crate) state: ApplicationState,
-    /// How it ended.
     pub(crate) final_status: ReportedFinalStatus,
-    /// When it was submitted, epoch ms.
     pub(crate) started_ms: i64,
-    /// When it ended, epoch ms.
     pub(crate) finished_ms: Option<i64>,
     /// Time from its submission to its end or to now, ms; none where answers do not depend on the moment.
     pub(crate) elapsed_ms: Option<i64>,
@@ -185,7 +176,6 @@ pub(crate) struct ApplicationRow {
     /// Memory that its live containers hold, MB.
     pub(crate) memory_mb: u64,
     pub(crate) cores: u64,
-    /// What it has cost, where that is shown.
     pub(crate) cost: Option<Credits>,
 }
 
@@ -216,25 +206,19 @@ impl From<&ApplicationReport> for ApplicationRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ContainerRow {
     pub(crate) container: ContainerId,
-    /// How far it is.
     pub(crate) state: ContainerState,
     /// Its node, `host:web port`.
     pub(crate) node: String,
-    /// The node's rack.
     pub(crate) rack: String,
     pub(crate) item: Option<u32>,
     pub(crate) item_attempt: Option<u32>,
-    /// How it ended.
     pub(crate) exit_status: Option<ContainerExit>,
     /// Why it ended so, or is to end.
     pub(crate) diagnostics: Option<String>,
     pub(crate) memory_mb: u32,
     pub(crate) cores: u32,
-    /// When it was granted, epoch ms.
     pub(crate) granted_ms: i64,
-    /// When its process started, epoch ms.
     pub(crate) started_ms: Option<i64>,
-    /// When it ended, epoch ms.
     pub(crate) finished_ms: Option<i64>,
     /// Memory that it uses now, MB.
     pub(crate) live_memory_mb: u64,

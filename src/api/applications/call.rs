@@ -108,7 +108,6 @@ pub struct AskRow {
 pub struct UnregisterCall {
     /// The attempt that `register` gave.
     pub(crate) attempt: u32,
-    /// How it went.
     pub(crate) final_status: FinalStatus,
     pub(crate) diagnostics: String,
 }
@@ -194,7 +193,6 @@ pub struct CompletedContainer {
     pub(crate) container_id: ContainerId,
     /// `COMPLETE`.
     pub(crate) state: String,
-    /// How it ended.
     pub(crate) exit_status: ContainerExit,
     pub(crate) diagnostics: String,
     pub(crate) node_id: String,
@@ -211,7 +209,6 @@ pub struct RefusedLaunch {
     pub(crate) reason: String,
 }
 
-/// What a container runs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum LaunchSource {

@@ -1,4 +1,4 @@
-//! What all calls share: the engine's owner, queues and caches, and how a call is answered.
+//! What all calls share: the engine's owner, queues and caches, how a call is passed on and how it is answered.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -11,7 +11,7 @@ use crate::config::Settings;
 use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers};
 use crate::engine::{Caller, Engine, Event, Read, Refusal, Reply};
-use crate::ipc::{Answer, LocalCalls, PendingCall, RemoteError};
+use crate::ipc::{Answer, ConnectionCheck, Introduced, LocalCalls, PendingCall, RemoteError, Service, served_protocol};
 use crate::mapreduce::JobSpec;
 use crate::model::{FactNumber, JobId};
 use crate::server::admission::Admission;
@@ -24,7 +24,7 @@ use crate::server::hadoop_audit::HadoopAudit;
 use crate::server::owner::Owner;
 use crate::server::submission::Submissions;
 use crate::store::FinishedJobReader;
-use crate::wire::protocol::{Call, Value};
+use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 
 use super::finished_jobs::FinishedJobs;
 use super::held_beats::HeldBeats;
@@ -309,6 +309,43 @@ impl Dispatcher {
             }
         });
     }
+
+    /// Handles clients' calls, one per turn. Never completes.
+    pub(crate) async fn serve_clients(self: Rc<Self>) {
+        loop {
+            let (call, pending) = match self.clients.next().await {
+                QueuedCall::Call(call, pending) => (call, pending),
+                QueuedCall::Retry(ask) => {
+                    ask();
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+            };
+            let long = can_be_long(&call);
+            if pending.is_behind(long) && !pending.is_gone() {
+                let dispatcher = self.clone();
+                tokio::task::spawn_local(async move {
+                    pending.caught_up(long).await;
+                    dispatcher.clients.push(QueuedCall::Call(call, pending));
+                });
+            } else if !pending.is_gone() {
+                self.client_call(call, pending);
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn client_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
+        match call {
+            Call::JobSubmission(call) => self.job_submission(call, pending),
+            Call::AdminOperations(call) => self.admin_operations(call, pending),
+            Call::RefreshUserMappings(call) => self.refresh_user_mappings(call, pending),
+            Call::RefreshAuthorizationPolicy(call) => self.refresh_authorization_policy(call, pending),
+            Call::TaskUmbilical(_) => self.refuse_unsupported(pending, call.method().name),
+            // Answered earlier.
+            Call::InterTracker(_) | Call::ContainerBeats(_) | Call::ProtocolVersion { .. } => {}
+        }
+    }
 }
 
 pub(super) enum QueuedCall {
@@ -370,4 +407,87 @@ const WEB_ORIGIN: u128 = 0;
 pub(super) fn caller_of(pending: &PendingCall) -> Caller {
     let (real_user, has_admin_role) = (pending.real_user().cloned(), pending.has_admin_role());
     Caller { real_user, has_admin_role, ..Caller::named(pending.user().clone()) }
+}
+
+/// A TaskTracker whose protocol is another one stops at the answer; its own log is on its machine.
+fn warn_of_tracker_line(pending: &PendingCall, version: i64) {
+    let line = match version {
+        28 => "Hadoop 0.20.203 and 0.20.204",
+        29 => "Hadoop 0.20.205 to 1.0.4",
+        30 => "Hadoop 0.21 and 0.22",
+        _ => "an unknown version",
+    };
+    let ours = Protocol::InterTracker.version();
+    tracing::warn!(
+        "a TaskTracker at {} speaks InterTrackerProtocol {version} ({line}) and stops: this JobTracker speaks {ours} \
+         (Hadoop 1.1.0 to 1.2.1), and no key admits another",
+        pending.address()
+    );
+}
+
+impl Service for Dispatcher {
+    fn handle_call(self: &Rc<Self>, call: Call, pending: PendingCall) {
+        match call {
+            Call::InterTracker(call) => self.inter_tracker(call, pending),
+            Call::ContainerBeats(call) => self.container_beats(&call, pending),
+            Call::ProtocolVersion { protocol, client_version } => match served_protocol(&protocol) {
+                Some(protocol) => {
+                    if protocol == Protocol::InterTracker && client_version != protocol.version() {
+                        warn_of_tracker_line(&pending, client_version);
+                    }
+                    self.answer_value(pending, Value::Long(protocol.version()));
+                }
+                None => {
+                    self.refuse(pending, RemoteError::io(format_args!("Unknown protocol to job tracker: {protocol}")))
+                }
+            },
+            call => self.clients.push(QueuedCall::Call(call, pending)),
+        }
+    }
+
+    fn check_connection(self: &Rc<Self>, introduced: &Introduced) -> ConnectionCheck {
+        match self.policy.is_open_to(introduced) {
+            true => ConnectionCheck::Passed,
+            false => ConnectionCheck::Pending(Box::pin(self.policy.clone().check(introduced.clone()))),
+        }
+    }
+
+    fn keep_frame(&self, frame: &[u8]) {
+        self.owner.keep_frame(frame);
+    }
+
+    fn on_tracker_disconnected(&self, connection: u64) {
+        self.owner.step(Event::ConnectionClosed { connection });
+        self.tracker_claims.notify_claimants(connection);
+    }
+
+    fn abandon_held_calls(&self) {
+        self.held_heartbeats.drop_all();
+        self.answer_held_beats();
+    }
+
+    fn has_room(&self) -> bool {
+        self.clients.has_room()
+    }
+
+    async fn room(&self) {
+        self.clients.room().await;
+    }
+}
+
+/// Whether the answer to a call grows with the cluster or with a job.
+fn can_be_long(call: &Call) -> bool {
+    use JobSubmissionCall as Ask;
+    matches!(
+        call,
+        Call::JobSubmission(
+            Ask::GetMapTaskReports { .. }
+                | Ask::GetReduceTaskReports { .. }
+                | Ask::GetTaskCompletionEvents { .. }
+                | Ask::GetClusterStatus { .. }
+                | Ask::GetAllJobs
+                | Ask::JobsToComplete
+                | Ask::GetJobsFromQueue { .. }
+        )
+    )
 }

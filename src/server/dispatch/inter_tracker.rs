@@ -81,7 +81,13 @@ impl Dispatcher {
         self.owner.answer(pending, answer, wait_for);
     }
 
-    /// Holds a heartbeat until its sender is known.
+    /// Holds a heartbeat from another connection than its tracker's own until its sender is known: another host, or the tracker itself
+    /// after a network failure. A stock tracker that is refused exits, one without an answer waits. So it is held until
+    /// - the own connection closes, or its peer's kernel answers nothing for 5 s: the claimant is the tracker;
+    /// - the tracker sends on its own connection, or its peer's kernel answers there and its last heartbeat is recent: the claimant is
+    ///   another host, and is refused.
+    ///
+    /// It stays held while neither is known, and while the own connection may be another host's. No other heartbeat waits for it.
     pub(super) async fn decide_claim(self: Rc<Self>, request: HeartbeatRequest, pending: PendingCall) {
         let hold = self.held_heartbeats.hold(&pending);
         let tracker = request.status.name.to_string();

@@ -352,7 +352,7 @@ impl Dispatcher {
         });
     }
 
-    /// The counters of a job that memory no longer has; gives the call back if that is none.
+    /// The counters of a job that memory no longer has (1.2.1 `CompletedJobStatusStore`); gives the call back if that is none.
     pub(super) fn forgotten_counters(
         self: &Rc<Self>,
         id: JobId,
@@ -375,7 +375,7 @@ impl Dispatcher {
         });
     }
 
-    /// The same of reports on its tasks.
+    /// The same of reports on its tasks, which the Java JobTracker has forgotten by then.
     pub(super) fn forgotten_reports(
         self: &Rc<Self>,
         id: JobId,
@@ -397,7 +397,8 @@ impl Dispatcher {
         });
     }
 
-    /// Answers with the slices of `read`.
+    /// Answers with the slices of `read`, built between heartbeats and sent part by part as their facts become durable and the client
+    /// reads: a large answer occupies neither the thread nor the memory.
     pub(super) fn show_long(self: &Rc<Self>, pending: PendingCall, read: LongRead) {
         tokio::task::spawn_local(self.clone().make(pending, read));
     }
@@ -457,7 +458,8 @@ impl Dispatcher {
         }
     }
 
-    /// Calls `then` with the caller of a change of a job, or refuses it; `verb`: the subcommand of `job` that signs it.
+    /// Calls `then` with the caller of a change of a job, or refuses it where changes must be signed and the host is not believed, as RPC
+    /// has no signatures; `verb`: the subcommand of `job` that signs it.
     pub(super) fn as_changer(
         self: &Rc<Self>,
         verb: &'static str,

@@ -1,4 +1,5 @@
-//! The files of one finished job: in the done folder, and the copy of its user. Blocking: runs on the pool.
+//! The files of one finished job, in the done folder and the copy of its user: the racks that they name, how they are written, what they
+//! say for pages. Blocking: runs on the pool.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};

@@ -58,7 +58,8 @@ pub(super) fn escaped_value(value: &str) -> String {
 /// Characters of a name that get a backslash (1.2.1 `Counters.charsToEscape`), and the backslash itself.
 const ESCAPED_IN_NAMES: &[char] = &['{', '}', '[', ']', '(', ')', '\\'];
 
-/// The text of counters; empty without any.
+/// The text of counters (1.2.1 `Counters.makeEscapedCompactString`), empty without any:
+/// `{(group)(display name)[(counter)(display name)(value)]…}…`.
 pub(super) fn counter_text(counters: &Counters) -> String {
     let mut text = String::new();
     for group in &counters.groups {

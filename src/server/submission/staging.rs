@@ -120,7 +120,6 @@ impl StagingRoot {
         })
     }
 
-    /// Where it lies.
     pub(super) fn uri(&self) -> &FileUri {
         &self.root
     }

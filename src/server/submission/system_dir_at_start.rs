@@ -119,7 +119,6 @@ impl SystemDirAtStart {
         &self.jobs
     }
 
-    /// The identifiers in the ids of these jobs.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = Identifier> {
         self.jobs.iter().map(|job| job.identifier)
     }

@@ -186,7 +186,6 @@ impl Address {
     }
 }
 
-/// Names of the parts of paths.
 pub(super) mod part {
     pub(crate) const JOB: &str = "job";
     pub(crate) const WORKER: &str = "worker";

@@ -27,7 +27,6 @@ pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     Ok(listing.page(rows, |application| application_row(ask, application)))
 }
 
-/// Answers `/applications/{application-id}`.
 pub(super) fn application<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let application = known_application(ask)?;

@@ -16,7 +16,6 @@ use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::viewer::Viewer;
 use super::address::part;
 
-/// A request, and what is shown to it.
 #[derive(Debug)]
 pub(super) struct Ask<'a, O> {
     pub(super) web: &'a WebState<O>,

@@ -11,7 +11,6 @@ use super::super::worker_health::WorkerHealth;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 
-/// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Complaint {
     kind: &'static str,

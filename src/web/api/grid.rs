@@ -84,7 +84,6 @@ pub(super) const fn place_of(state: TaskState) -> usize {
     }
 }
 
-/// The word for maps or reduces.
 pub(super) const fn kind_word(kind: Kind) -> &'static str {
     match kind {
         Kind::Map => "map",

@@ -217,7 +217,6 @@ pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParam
     Ok(Found::one(&serde_json::json!({ "spans": spans })))
 }
 
-/// A value of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct ConfRow {
     key: String,

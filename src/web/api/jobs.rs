@@ -83,7 +83,6 @@ fn tally_of_ended(job: &JobView, kind: Kind) -> TaskTally {
 /// Members of what holds slots that say what other queues have bought.
 const OF_QUOTAS: [&str; 3] = ["others_above_quota", "others_unpaid", "others_within_quota"];
 
-/// Answers `/jobs/{job}/explain`.
 pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let job = known_job(ask)?;

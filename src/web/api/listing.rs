@@ -19,11 +19,9 @@ const ROWS: usize = 100;
 /// Parameters that do not change which rows a list has.
 const OF_FORM: [&str; 5] = ["limit", "after", "format", "pretty", "at"];
 
-/// Which part of a list is wanted.
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
     limit: usize,
-    /// What the rows are ordered by.
     sort: &'static str,
     is_descending: bool,
     after: Option<Place>,
@@ -68,7 +66,6 @@ impl Listing {
         Self { limit, sort: "", is_descending: false, after, asked, next: format!("{}?{next}", uri.path()) }
     }
 
-    /// What the rows are ordered by.
     pub(super) const fn sort(&self) -> &'static str {
         self.sort
     }
@@ -138,7 +135,6 @@ impl Listing {
 
 const HASH_BYTES: usize = 8;
 
-/// What rows are ordered by.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
 pub(super) enum Key {

@@ -103,7 +103,6 @@ impl<'a> SharePoint<'a> {
     }
 }
 
-/// Answers `/market/shares`.
 pub(super) fn shares<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let since_ms: i64 = parameters.whole("since", 0..=i64::MAX.unsigned_abs()).unwrap_or(0);
     let most = points(&mut parameters) as usize;

@@ -1,4 +1,4 @@
-//! Jobs and applications as far as lists are concerned with both: filters and orders.
+//! Jobs and applications as far as lists are concerned with both: filters, orders and rows.
 
 use std::collections::BTreeMap;
 

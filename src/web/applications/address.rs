@@ -8,19 +8,16 @@ pub(super) enum Address {
     Info,
     /// All applications, and where they are submitted.
     Applications,
-    /// Gives an id.
     NewApplication,
     Application,
     /// A program registers for it.
     Register,
     /// Its program asks, and reads what there is.
     Allocate,
-    /// Its program ends it.
     Unregister,
     State,
     Containers,
     Container,
-    /// Ends a container.
     Signal,
     /// Leads to a log.
     Logs,

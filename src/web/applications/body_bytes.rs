@@ -19,7 +19,6 @@ use super::problem::Problem;
 use super::problem_name::ProblemName;
 
 pub(super) const MAX_BODY_BYTES: usize = 8 << 20;
-/// Time for a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Refuses a body that is no JSON by its header.

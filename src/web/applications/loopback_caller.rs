@@ -21,7 +21,6 @@ use super::verified::{SignedBody, Verified};
 
 /// A header that a page of another site cannot send unasked.
 const REQUESTED_BY: &str = "x-requested-by";
-/// Longest name of a user, bytes.
 const MAX_USER_BYTES: usize = 256;
 
 /// The user of this machine who is named and whose socket the request comes from.

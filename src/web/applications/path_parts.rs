@@ -41,7 +41,6 @@ impl PathParts {
         self.application().ok().or_else(|| self.container().ok().map(|container| container.application))
     }
 
-    /// The node's id.
     pub(super) fn node(&self) -> String {
         self.get(part::NODE).to_owned()
     }

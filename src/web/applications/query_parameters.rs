@@ -51,7 +51,6 @@ impl QueryParameters {
         self.left.get(name)?.first().map(String::as_str)
     }
 
-    /// A parameter, if it is there.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.take_all(name).into_iter().next()
     }

@@ -46,7 +46,6 @@ pub(super) struct LogPart {
 pub(super) struct ReadBody {
     /// All of it.
     pub(super) bytes: Vec<u8>,
-    /// Its SHA-256.
     pub(super) digest: [u8; 32],
 }
 

@@ -33,7 +33,6 @@ use super::verified::SignedBody;
 /// Bytes of bodies on their way, of all and of one user: one of each has room for two of the longest.
 const BODY_BYTES: (u64, u64) = (64 << 20, 16 << 20);
 
-/// What all these addresses share.
 #[derive(Debug)]
 pub(super) struct Applications<O> {
     web: Arc<WebState<O>>,

@@ -166,7 +166,6 @@ pub(super) fn axis_text(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use super::*;
 
     #[test]
     fn a_legend_explains_what_is_there() {

@@ -1,4 +1,4 @@
-//! `/jmx`: the beans of a JobTracker as JSON, one attribute a line, as scripts search for them.
+//! `/jmx`: the beans of a JobTracker as JSON, one attribute a line, as scripts search for them, by patterns of their names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

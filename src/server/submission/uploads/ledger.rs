@@ -34,7 +34,6 @@ pub(super) struct UploadLedger {
 
 #[derive(Debug)]
 struct JobFiles {
-    /// Stored files with their lengths.
     stored: BTreeMap<String, u64>,
     /// Stored before a restart, and being written.
     other_bytes: u64,

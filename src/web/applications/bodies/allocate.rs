@@ -33,7 +33,6 @@ pub(crate) fn refuse_large_call(body: &JsonValue) -> Option<String> {
     })
 }
 
-/// Reads the body of an allocate call.
 pub(crate) fn read_allocate(item: Item<'_>) -> Option<AllocateCall> {
     let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);

@@ -150,7 +150,6 @@ const MAX_SIZE_BYTES: u64 = 1 << 53;
 /// What an archive's name ends with.
 const ARCHIVES: [&str; 4] = [".zip", ".tar", ".tar.gz", ".tgz"];
 
-/// Reads the files of a context.
 pub(super) fn local_resources(item: Item<'_>) -> Option<BTreeMap<String, LocalResource>> {
     let mut contents_bytes = 0;
     let files = item.each_member(MAX_FILES, |name, file| {

@@ -8,7 +8,6 @@ use crate::model::{ApplicationId, ContainerId, HttpUrl, LaunchContext};
 use super::super::json::{Findings, Item, JsonValue};
 use super::launch_context::read_context;
 
-/// Why a body is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum BodyError {
     /// It is no JSON; with the place.
@@ -50,7 +49,6 @@ impl BodyError {
 
 /// Stored contexts of an application.
 const MAX_SPECS: usize = 100;
-/// Bytes of a name of a stored context.
 const MAX_SPEC_NAME_BYTES: usize = 64;
 
 pub(super) fn application_id(item: Item<'_>) -> Option<ApplicationId> {
@@ -94,7 +92,6 @@ fn name_without_blanks(item: Item<'_>, expected: &str) -> Option<String> {
     })
 }
 
-/// The name of a stored context.
 pub(super) fn spec_name(item: Item<'_>) -> Option<String> {
     let expected = "the name of a stored context: 1 to 64 of the characters A-Z, a-z, 0-9, _, . and -";
     item.parsed(expected, |text| is_spec_name(text).then(|| text.to_owned()))

@@ -8,7 +8,6 @@ use super::read;
 
 const MAX_DIAGNOSTICS: usize = 65_536;
 
-/// Reads the body of `register`.
 pub(crate) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
     let mut members = Members::of(item)?;
     let tracking_url = members.optional("tracking-url", read::tracking_url);
@@ -16,7 +15,6 @@ pub(crate) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
     Some(RegisterCall { tracking_url: tracking_url? })
 }
 
-/// Reads the body of `unregister`.
 pub(crate) fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
     let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);

@@ -108,7 +108,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// `true` or `false`.
     pub(crate) fn boolean(&self) -> Option<bool> {
         match self.value {
             JsonValue::Boolean(value) => Some(*value),

@@ -8,7 +8,6 @@ pub(crate) fn csv_cell(text: &str) -> String {
     }
 }
 
-/// A text as a cell in quotes.
 pub(crate) fn quoted_csv_cell(text: &str) -> String {
     format!("\"{}\"", without_formula(text).replace('"', "\"\""))
 }

@@ -4,37 +4,28 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::PerKind;
 
-/// The state of a serving daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct DaemonStatus {
-    /// Version of the program.
     pub(crate) version: String,
     /// Its process id, as its own machine or container counts.
     pub(crate) pid: u32,
-    /// When it started, epoch ms.
     pub(crate) started_ms: i64,
-    /// For how long it has served, ms.
     pub(crate) uptime_ms: i64,
     /// Address of RPC; null where it is unknown.
     pub(crate) rpc: Option<String>,
     /// Address of the web server; null where it is unknown.
     pub(crate) http: Option<String>,
-    /// Name of the ruling scheduler.
     pub(crate) scheduler: String,
-    /// The workers.
     pub(crate) workers: WorkerCounts,
     /// Slots of all workers in service.
     pub(crate) slots: PerKind<u32>,
     /// Slots in use.
     pub(crate) running_tasks: PerKind<u32>,
-    /// Tasks that wait for a slot.
     pub(crate) waiting_tasks: PerKind<u64>,
     /// What containers of applications hold and want; none: no container may run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) containers: Option<ContainerCounts>,
-    /// Jobs that run.
     pub(crate) running_jobs: u64,
-    /// Jobs that are being set up.
     pub(crate) preparing_jobs: u64,
     /// Age of what is shown of the cluster, s; none unless no newer can be had.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -53,7 +44,6 @@ pub(crate) struct DaemonStatus {
 pub(crate) struct ContainerCounts {
     /// Slots that live containers stand for.
     pub(crate) held_slots: u64,
-    /// Containers that wait.
     pub(crate) waiting: u64,
 }
 

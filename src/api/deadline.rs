@@ -22,9 +22,7 @@ pub(crate) struct JobDeadline {
     pub(crate) planned_start_ms: Option<i64>,
     /// When all its reduces must have started, ms after its submission.
     pub(crate) reduce_start_limit_ms: i64,
-    /// What a map costs.
     pub(crate) map_cost: TaskCost,
-    /// What a reduce costs.
     pub(crate) reduce_cost: TaskCost,
     /// What moving one MB of map output costs, ms.
     pub(crate) copy_ms_per_mb: Sourced,
@@ -32,34 +30,26 @@ pub(crate) struct JobDeadline {
     pub(crate) filter_ratio: Sourced,
 }
 
-/// What tasks cost, in one of two forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct TaskCost {
-    /// ms.
     pub(crate) ms: ExactDecimal,
     /// What takes so long.
     pub(crate) of: CostUnit,
-    /// Who says so.
     pub(crate) source: CostSource,
 }
 
-/// What a cost is given for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CostUnit {
     /// One MB of input.
     Mb,
-    /// One task.
     Task,
 }
 
-/// A number, and who says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Sourced {
-    /// The number.
     pub(crate) value: ExactDecimal,
-    /// Who says so.
     pub(crate) source: CostSource,
 }
 
@@ -67,13 +57,11 @@ pub(crate) struct Sourced {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CostSource {
-    /// The job states it.
     Job,
     /// Jobs of the same class before it.
     History,
     /// Its own first maps.
     Tasks,
-    /// The configuration.
     System,
 }
 
@@ -95,7 +83,6 @@ pub struct WhatIfAnswer {
     pub(crate) promised_until_ms: Option<i64>,
     /// When its maps would start; null: it would be rejected.
     pub(crate) planned_start_ms: Option<i64>,
-    /// Reduces of the job.
     pub(crate) reduces: u32,
     /// Reduce slots that are promised to no job while its reduces run.
     pub(crate) free_reduces: u64,

@@ -9,34 +9,25 @@ use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, JobId};
 pub(crate) struct Decision {
     /// Rises with time and is never used again.
     pub(crate) number: u64,
-    /// When, epoch ms.
     pub(crate) at_ms: i64,
     /// Such as `preempted`.
     pub(crate) kind: &'static str,
     /// The job that it is about; absent, as all that follows: it is about none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) job: Option<JobId>,
-    /// The attempt.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) attempt: Option<AttemptId>,
-    /// The application.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) application: Option<ApplicationId>,
-    /// The container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) container: Option<ContainerId>,
-    /// The queue or pool.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) queue: Option<String>,
-    /// Who decided it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) user: Option<String>,
-    /// The worker.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
-    /// It in a sentence.
     pub(crate) text: String,
-    /// What it rests on.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) numbers: Option<PreemptionNumbers>,
 }
@@ -44,7 +35,6 @@ pub(crate) struct Decision {
 /// What a preemption rests on, as of when it was decided.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct PreemptionNumbers {
-    /// Slots that were given up.
     pub(crate) slots: u32,
     /// For how long they had been held, ms.
     pub(crate) age_ms: u64,
@@ -61,7 +51,6 @@ pub(crate) struct PreemptionNumbers {
 /// A queue or pool that lacked slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct ShortOfSlots {
-    /// Its name.
     pub(crate) queue: String,
     /// Slots that it lacked.
     pub(crate) missing: u32,

@@ -6,7 +6,6 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
-/// A deadline as written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum DueText {
     /// So long from now, ms, above 0.
@@ -20,7 +19,6 @@ pub(crate) enum DueText {
 #[error("expected a duration above 0 such as 20m, or a time such as 2026-11-22T18:00Z")]
 pub(crate) struct InvalidDue;
 
-/// A text that is no duration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("expected a duration above 0 such as 40s or 1h30m")]
 pub(crate) struct InvalidDuration;
@@ -37,9 +35,6 @@ impl FromStr for DueText {
 }
 
 /// Parses a duration of at least a millisecond, ms.
-///
-/// # Errors
-/// [`InvalidDuration`], also for one that Hadoop's numbers do not hold.
 pub(crate) fn parse_duration_ms(text: &str) -> Result<u64, InvalidDuration> {
     let ms = text.trim().parse::<SignedDuration>().ok().and_then(|duration| i64::try_from(duration.as_millis()).ok());
     ms.and_then(|ms| u64::try_from(ms).ok()).filter(|ms| *ms > 0).ok_or(InvalidDuration)

@@ -42,12 +42,9 @@ pub struct Explanation {
     pub preemption: Option<Preempted>,
 }
 
-/// Tasks of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCounts {
-    /// All tasks.
     pub(crate) total: u32,
-    /// Finished tasks.
     pub(crate) finished: u32,
     /// Attempts that hold a slot.
     pub(crate) running: u32,
@@ -58,13 +55,10 @@ pub struct TaskCounts {
 /// The holders of the slots of one kind.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holders {
-    /// All slots of the cluster.
     pub(crate) total: u32,
-    /// Held by this job.
     pub(crate) this_job: u32,
     /// Held by other jobs of its queue.
     pub(crate) own_queue: u32,
-    /// Held by other queues.
     pub(crate) other_queues: u32,
     /// Of those, slots within the quotas of their queues.
     pub(crate) others_within_quota: u32,
@@ -74,28 +68,22 @@ pub struct Holders {
     pub(crate) others_unpaid: u32,
     /// Held by setups and cleanups of jobs.
     pub(crate) setup_and_cleanup: u32,
-    /// Free.
     pub(crate) free: u32,
     /// Other queues that hold slots, by name. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) by_queue: Vec<QueueHolds>,
 }
 
-/// The slots that another queue holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueHolds {
-    /// Its name.
     pub(crate) queue: String,
-    /// The slots it holds.
     pub(crate) held: u32,
-    /// The slots it has bought.
     pub(crate) quota: u32,
 }
 
 /// A job's queue as a buyer of slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Buyer {
-    /// Its balance.
     pub budget: Credits,
     /// The rate that its owner has set for the next tick.
     pub bid: Credits,
@@ -111,7 +99,6 @@ pub struct Buyer {
     pub held: PerKind<u32>,
     /// Its class in the order in which waiting queues are served, by kind; null for a kind that it does not wait for.
     pub class: PerKind<Option<OrderClass>>,
-    /// Queues served before it.
     pub queues_before: PerKind<u32>,
     /// The smallest rate that would buy more slots than it holds from the next tick on; null if it can afford none.
     pub moving: Option<SufficientRate>,
@@ -120,11 +107,8 @@ pub struct Buyer {
 /// A rate that would buy more slots.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SufficientRate {
-    /// The rate.
     pub rate: Credits,
-    /// The price with it.
     pub price: Credits,
-    /// The share it buys.
     pub share: String,
     /// The slots it buys.
     pub quota: PerKind<u32>,
@@ -144,7 +128,6 @@ pub struct Preempted {
     /// What a round now would preempt for its queue; absent: nothing, or it was not computed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) for_queue: Option<PreemptedFor>,
-    /// The last round that preempted any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last: Option<LastRound>,
 }
@@ -158,16 +141,12 @@ pub(crate) struct PreemptedFor {
     pub(crate) victims: u32,
 }
 
-/// A round of preemption.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LastRound {
-    /// When, epoch ms.
     pub(crate) at_ms: i64,
-    /// Attempts of the job that were preempted.
     pub(crate) attempts: u32,
     /// Slots that other queues had bought and waited for.
     pub(crate) for_slots: u32,
-    /// Number of those queues.
     pub(crate) for_queues: u32,
     /// Those queues with the number of slots each was short of. Only for administrators.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

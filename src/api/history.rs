@@ -19,13 +19,9 @@ pub struct PriceHistory {
 pub struct PricePoint {
     /// Time of the span's last tick, epoch ms.
     pub(crate) time_ms: i64,
-    /// Number of that tick.
     pub(crate) tick: u64,
-    /// Price at that tick.
     pub(crate) price: Credits,
-    /// Lowest price of the span.
     pub(crate) low: Credits,
-    /// Highest price of the span.
     pub(crate) high: Credits,
 }
 
@@ -45,24 +41,19 @@ pub struct SpendingHistory {
 pub struct SpendingPoint {
     /// Time of the last charge, epoch ms; a day's sum has the last millisecond of the day.
     pub(crate) time_ms: i64,
-    /// Credits paid.
     pub(crate) spent: Credits,
     /// Number of intervals paid for.
     pub(crate) intervals: u64,
     /// Map slots paid for, times the milliseconds for which they were held.
     #[serde(default)]
     pub(crate) map_slot_ms: u64,
-    /// The same of reduce slots.
     #[serde(default)]
     pub(crate) reduce_slot_ms: u64,
-    /// The same of slots of containers.
     #[serde(default)]
     pub(crate) container_slot_ms: u64,
     /// Map slots paid for before charges went by time, summed over the intervals.
     pub(crate) map_slots: u64,
-    /// The same of reduce slots.
     pub(crate) reduce_slots: u64,
-    /// The same of slots of containers.
     #[serde(default)]
     pub(crate) container_slots: u64,
     /// The rate, if all charges had the same.

@@ -1,4 +1,4 @@
-//! A job down to its tasks and attempts, as pages show it; and what holds a slot now.
+//! A job down to its tasks, attempts, counters and completion events, as pages show it; and what holds a slot now.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{AttemptId, AttemptState, PerKind};
 
-/// How far a task is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum TaskState {
@@ -14,7 +13,6 @@ pub(crate) enum TaskState {
     Waiting,
     /// An attempt of it runs.
     Running,
-    /// It is done.
     Succeeded,
     /// It was given up after its failures.
     Failed,
@@ -37,10 +35,8 @@ pub struct JobDetail {
     pub(crate) output: Option<String>,
 }
 
-/// An attempt.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AttemptDetail {
-    /// Its id.
     pub(crate) attempt: AttemptId,
     /// `setup`, `map`, `reduce` or `cleanup`.
     pub(crate) task: &'static str,
@@ -48,38 +44,26 @@ pub(crate) struct AttemptDetail {
     pub(crate) state: AttemptState,
     /// Whether it was ended because another queue or pool had a right to its slot.
     pub(crate) is_preempted: bool,
-    /// Name of the tracker it was launched on.
     pub(crate) tracker: Arc<str>,
-    /// When it was launched, epoch ms.
     pub(crate) launch_ms: i64,
-    /// When it ended, epoch ms.
     pub(crate) finish_ms: Option<i64>,
     /// When copying ended (reduces), epoch ms.
     pub(crate) shuffle_ms: Option<i64>,
     /// When merging ended (reduces), epoch ms.
     pub(crate) sort_ms: Option<i64>,
-    /// Slots that it takes.
     pub(crate) slots: u32,
-    /// Its diagnostics.
     pub(crate) diagnostics: Box<str>,
-    /// Its last status text.
     pub(crate) status: Box<str>,
 }
 
 /// A live attempt: it holds slots of a tracker.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LiveAttempt {
-    /// Its id.
     pub(crate) attempt: AttemptId,
-    /// The user of its job.
     pub(crate) user: Arc<str>,
-    /// The queue of its job.
     pub(crate) queue: Arc<str>,
-    /// Name of its tracker.
     pub(crate) tracker: Arc<str>,
-    /// When it was launched, epoch ms.
     pub(crate) launch_ms: i64,
-    /// Slots that it holds.
     pub(crate) slots: u32,
 }
 
@@ -112,8 +96,68 @@ impl JobDetail {
 }
 
 impl AttemptDetail {
-    /// Whether it runs.
     pub(crate) fn is_live(&self) -> bool {
         self.finish_ms.is_none() && !self.state.is_over()
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobCounter {
+    pub(crate) group: String,
+    /// Hadoop's name of the group: a class, or the text of a command.
+    pub(crate) group_id: String,
+    /// Hadoop's name.
+    pub(crate) id: String,
+    pub(crate) name: String,
+    /// The sum over its tasks.
+    pub(crate) value: i64,
+    /// How even its tasks are; none unless at least two that are done count it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) tasks: Option<CounterSpread>,
+}
+
+/// A counter over the tasks that are done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct CounterSpread {
+    pub(crate) count: usize,
+    pub(crate) smallest: i64,
+    pub(crate) median: i64,
+    pub(crate) largest: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct JobEvent {
+    /// Its number in the job's list of events.
+    pub(crate) number: i32,
+    pub(crate) attempt: AttemptId,
+    /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
+    pub(crate) task: &'static str,
+    /// Its final status, in Hadoop's spelling.
+    pub(crate) status: &'static str,
+    /// Address of the worker, which has the log.
+    pub(crate) tracker: String,
+    pub(crate) run_time_ms: i32,
+}
+
+impl CounterSpread {
+    /// Of these values; none of fewer than two.
+    pub(crate) fn of(mut values: Vec<i64>) -> Option<Self> {
+        values.sort_unstable();
+        let (smallest, largest) = (*values.first()?, *values.last()?);
+        let median = *values.get(values.len() / 2)?;
+        (values.len() > 1).then_some(Self { count: values.len(), smallest, median, largest })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread_has_the_middle_of_what_is_counted_and_needs_two() {
+        let spread = CounterSpread::of(vec![9, 1, 4]).unwrap();
+        assert_eq!((spread.count, spread.smallest, spread.median, spread.largest), (3, 1, 4, 9));
+        assert_eq!(CounterSpread::of(vec![7]), None);
+        assert_eq!(CounterSpread::of(Vec::new()), None);
     }
 }

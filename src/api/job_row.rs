@@ -7,30 +7,21 @@ use crate::model::{JobId, Kind, PerKind, RunState};
 
 use super::pending_reason::PendingReason;
 
-/// A job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct JobRow {
-    /// Its id.
     pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
     pub(crate) state: JobState,
-    /// Its name.
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
-    /// Its queue.
     pub(crate) queue: String,
     /// Its priority, in Hadoop's spelling.
     pub(crate) priority: String,
-    /// When it was submitted, epoch ms.
     pub(crate) started_ms: i64,
-    /// When it ended, epoch ms.
     pub(crate) finish_ms: Option<i64>,
     /// Maps that are done, percent; none if it failed or was killed.
     pub(crate) map_percent: Option<u32>,
-    /// The same of reduces.
     pub(crate) reduce_percent: Option<u32>,
-    /// Why it failed.
     pub(crate) failure: Option<String>,
     /// Who killed it, where the JobTracker says so.
     pub(crate) killed_by: Option<String>,
@@ -50,7 +41,6 @@ pub(crate) struct JobRow {
     pub(crate) why: Option<Vec<WhyLine>>,
 }
 
-/// A deadline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobDue {
     /// When the job must be done, epoch ms.
@@ -61,17 +51,13 @@ pub(crate) struct JobDue {
     pub(crate) planned_start_ms: Option<i64>,
 }
 
-/// A reason, for people and programs.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WhyLine {
-    /// The reason.
     #[serde(flatten)]
     pub(crate) reason: PendingReason,
-    /// The same as a sentence.
     pub(crate) text: String,
 }
 
-/// The state of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub(crate) enum JobState {
@@ -83,29 +69,23 @@ pub(crate) enum JobState {
     Succeeded,
     /// Finished with an error.
     Failed,
-    /// Killed on request.
     Killed,
 }
 
 /// Counts of the tasks of a kind by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskTally {
-    /// All.
     pub(crate) total: u32,
-    /// Finished.
     pub(crate) finished: u32,
-    /// With a running attempt.
     pub(crate) running: u32,
     /// None of the others.
     pub(crate) pending: u32,
-    /// Failed.
     pub(crate) failed: u32,
     /// Stopped because the job ended.
     pub(crate) stopped: u32,
 }
 
 impl JobState {
-    /// That of a state as Hadoop has it.
     pub(crate) const fn of(state: RunState) -> Self {
         match state {
             RunState::Prep => Self::Prep,
@@ -127,7 +107,6 @@ impl JobState {
         }
     }
 
-    /// Whether the job has ended.
     pub(crate) const fn is_finished(self) -> bool {
         matches!(self, Self::Succeeded | Self::Failed | Self::Killed)
     }

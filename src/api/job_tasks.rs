@@ -7,11 +7,9 @@ use crate::model::{AttemptId, JobId};
 /// A job with its attempts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct JobTasks {
-    /// The job.
     pub(crate) job: JobId,
     /// Its state, in Hadoop's spelling.
     pub(crate) state: String,
-    /// Its owner.
     pub(crate) user: String,
     /// Its output folder; none if it names none, or was submitted to an older version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -23,10 +21,8 @@ pub struct JobTasks {
     pub(crate) next: Option<u64>,
 }
 
-/// One attempt.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct TaskAttempt {
-    /// Its id.
     pub(crate) attempt: AttemptId,
     /// `setup`, `map`, `reduce` or `cleanup`.
     pub(crate) task: String,
@@ -41,14 +37,10 @@ pub(crate) struct TaskAttempt {
     /// What a map reads; none for other tasks, for jobs that have ended and where the split names no file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) input: Option<TaskInput>,
-    /// When it was launched, epoch ms.
     pub(crate) since_ms: i64,
-    /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) finish_ms: Option<i64>,
-    /// Its progress, percent.
     pub(crate) percent: u32,
-    /// Its last status text.
     pub(crate) status: String,
     /// Why it ended so, in the words of its worker.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,7 +48,6 @@ pub(crate) struct TaskAttempt {
 }
 
 impl TaskAttempt {
-    /// Most bytes of its diagnostics.
     pub(crate) const DIAGNOSTICS_BYTES: usize = 4 << 10;
 
     /// About as many bytes as it has in an answer.
@@ -72,21 +63,16 @@ impl TaskAttempt {
     }
 }
 
-/// A part of a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct TaskInput {
-    /// The URI of the file.
     pub(crate) file: String,
-    /// Start of the part, bytes.
     pub(crate) start_bytes: i64,
-    /// Length of the part, bytes.
     pub(crate) length_bytes: i64,
 }
 
 /// When a job was submitted and ended, and its cost.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobTimes {
-    /// The job.
     pub job: JobId,
     /// When it was submitted, epoch ms.
     pub submit_ms: i64,
@@ -101,7 +87,6 @@ pub(crate) struct JobTimes {
     pub end_notification: Option<String>,
 }
 
-/// The newest jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct JobTimesList {
     /// When this was so, epoch ms.
@@ -110,6 +95,17 @@ pub(crate) struct JobTimesList {
     pub(crate) is_market_ruling: bool,
     /// The newest jobs, newest first; at most 500.
     pub(crate) jobs: Vec<JobTimes>,
+}
+
+/// What a worker takes as `expires` and `ticket` beside the `attemptid` at `/tasklog`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LogTicket {
+    /// The attempt.
+    pub attempt: AttemptId,
+    /// Until when it is valid, epoch ms.
+    pub expires_ms: i64,
+    /// 64 hexadecimal digits.
+    pub ticket: String,
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@
 
 #![warn(missing_docs)]
 
-mod allowance_status;
 pub mod applications;
 mod csv;
 mod daemon_status;
@@ -15,12 +14,9 @@ mod exact_decimal;
 mod explanation;
 mod history;
 mod job_detail;
-mod job_parts;
 mod job_row;
 mod job_tasks;
 mod kind_word;
-mod log_ticket;
-mod order_quote;
 mod order_status;
 mod pending_reason;
 mod play_comparison;
@@ -29,12 +25,10 @@ mod report;
 mod scheduler_report;
 mod scheduler_switch;
 mod statement;
-mod switch_sentences;
 mod upload_rules;
 mod worker_beat;
 mod workers;
 
-pub(crate) use allowance_status::AllowanceStatus;
 pub(crate) use csv::{csv_cell, quoted_csv_cell};
 pub(crate) use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
 pub use deadline::WhatIfAnswer;
@@ -48,13 +42,11 @@ pub(crate) use explanation::{
 };
 pub(crate) use history::SpendingPoint;
 pub use history::{PriceHistory, PricePoint, SpendingHistory};
-pub(crate) use job_detail::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
-pub(crate) use job_parts::{CounterSpread, JobCounter, JobEvent};
+pub(crate) use job_detail::{AttemptDetail, CounterSpread, JobCounter, JobDetail, JobEvent, LiveAttempt, TaskState};
 pub(crate) use job_row::{JobDue, JobRow, JobState, TaskTally, WhyLine, failed_tasks, killed_by};
-pub use job_tasks::JobTasks;
+pub use job_tasks::{JobTasks, LogTicket};
 pub(crate) use job_tasks::{JobTimes, JobTimesList, TaskAttempt, TaskInput};
-pub use log_ticket::LogTicket;
-pub use order_quote::OrderQuote;
+pub use order_status::OrderQuote;
 pub(crate) use order_status::{OrderState, OrderStatus};
 pub use pending_reason::PendingReason;
 pub(crate) use pending_reason::{
@@ -63,7 +55,7 @@ pub(crate) use pending_reason::{
 };
 pub use play_comparison::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd};
 pub(crate) use play_comparison::{Spread, tenths_text};
-pub(crate) use queue_status::{QueueStatus, QueueStatuses};
+pub(crate) use queue_status::{AllowanceStatus, QueueStatus, QueueStatuses};
 pub use report::Report;
 pub(crate) use report::{ReportRow, ReportSubject, WorkRow};
 pub(crate) use scheduler_report::{
@@ -71,10 +63,11 @@ pub(crate) use scheduler_report::{
     QueuedJobStage, ReportedGroup, ReportedJob,
 };
 pub use scheduler_report::{PolicyName, SchedulerReport};
-pub(crate) use scheduler_switch::{GroupStatus, MovedJob, SchedulerStatus, WaitingSwitch};
+pub(crate) use scheduler_switch::{
+    GroupStatus, MovedJob, SchedulerStatus, WaitingSwitch, group_sentences, room_sentence,
+};
 pub use scheduler_switch::{SetKey, SwitchPlan, SwitchRefusal};
 pub use statement::{MovementReason, Statement, StatementRow};
-pub(crate) use switch_sentences::{group_sentences, room_sentence};
 pub(crate) use upload_rules::UploadRules;
 pub(crate) use worker_beat::{BEAT_ANSWER_BYTES, ContextId, LaunchedItem, MOST_HELD_BEAT_MS, ReportedUse, SentContext};
 pub use worker_beat::{

@@ -268,23 +268,18 @@ pub enum PendingReason {
     },
 }
 
-/// Whose limit it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitHolder {
-    /// A queue.
     Queue,
-    /// A pool.
     Pool,
     /// The job's user.
     User,
 }
 
-/// What a limit on jobs counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LimitCount {
-    /// Jobs.
     Jobs,
     /// Maps and reduces of jobs.
     Tasks,

@@ -4,15 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, PerPool, QueueName};
 
-use super::allowance_status::AllowanceStatus;
 use super::order_status::OrderStatus;
 
-/// The live status of one queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct QueueStatus {
-    /// The queue.
     pub queue: QueueName,
-    /// Its balance.
     pub budget: Credits,
     /// The rate that its owner has set for the next tick.
     pub bid: Credits,
@@ -44,6 +40,20 @@ pub struct QueueStatus {
 /// Several queues, by name.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueStatuses {
-    /// The queues.
     pub(crate) queues: Vec<QueueStatus>,
+}
+
+/// Credits that a queue gets again and again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AllowanceStatus {
+    pub(crate) credits: Credits,
+    /// The length of a period, s.
+    pub(crate) every_s: u64,
+    /// The balance at which payment stops; absent: it never does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cap: Option<Credits>,
+    /// Time until the next payment, s, rounded up.
+    pub(crate) next_s: u64,
+    /// The administrator who set it.
+    pub(crate) by: String,
 }

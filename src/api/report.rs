@@ -8,9 +8,7 @@ use crate::model::Credits;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ReportSubject {
-    /// A user.
     User(String),
-    /// A queue.
     Queue(String),
     /// A job or an application, [`ReportSubject::OTHER`] or [`ReportSubject::ALL`].
     Job(String),
@@ -32,14 +30,12 @@ pub struct ReportRow {
     pub(crate) jobs: u64,
     /// Slots for maps times the seconds that their attempts ran, of all attempts of these jobs.
     pub(crate) map_slot_seconds: u64,
-    /// The same of slots for reduces.
     pub(crate) reduce_slot_seconds: u64,
     /// Slots that containers stand for times the seconds from their grant to their end.
     #[serde(default)]
     pub(crate) container_slot_seconds: u64,
     /// Seconds from submission to the launch of the first task or the grant of the first container, of all of them.
     pub(crate) waited_s: u64,
-    /// How many of them failed.
     pub(crate) failed: u64,
     /// Credits. For users and queues what their accounts were charged in the range; for a job or an application all that it
     /// has cost.
@@ -49,24 +45,19 @@ pub struct ReportRow {
 /// Whose work a row is, and of a single job or application its times.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkRow {
-    /// Who submitted it.
     pub(crate) user: String,
-    /// The queue that it is in.
     pub(crate) queue: String,
-    /// Its name.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) name: String,
     /// `PREP`, `RUNNING`, `SUCCEEDED`, `FAILED` or `KILLED`; of an application that is not over also `ACCEPTED`. Empty in a
     /// report by month.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub(crate) state: String,
-    /// When it was submitted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) submit_ms: Option<i64>,
     /// When its first task was launched or its first container granted, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) start_ms: Option<i64>,
-    /// When it ended, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) end_ms: Option<i64>,
 }
@@ -113,7 +104,6 @@ impl ReportSubject {
         }
     }
 
-    /// Its name.
     pub(crate) fn name(&self) -> &str {
         match self {
             ReportSubject::User(name) | ReportSubject::Queue(name) | ReportSubject::Job(name) => name,

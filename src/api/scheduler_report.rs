@@ -55,7 +55,6 @@ pub enum PolicyName {
 /// A queue or a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportedGroup {
-    /// Its name.
     pub(crate) name: String,
     /// The pool around it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -68,10 +67,8 @@ pub struct ReportedGroup {
     pub(crate) held: PerKind<u32>,
     /// Tasks that wait for a slot.
     pub(crate) waiting: PerKind<u32>,
-    /// Under the Capacity scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capacity: Option<QueueCapacity>,
-    /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<PoolShares>,
     /// Under the market, where shares are public.
@@ -82,7 +79,6 @@ pub struct ReportedGroup {
 /// The settings and numbers of a queue with a capacity.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct QueueCapacity {
-    /// Its share of the cluster, percent.
     pub(crate) percent: String,
     /// What it never exceeds, percent of the cluster; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -102,53 +98,40 @@ pub(crate) struct QueueCapacity {
     pub(crate) occupied: PerKind<u32>,
     /// The same in percent of its slots, with one decimal.
     pub(crate) occupied_percent: PerKind<String>,
-    /// Attempts of running jobs.
     pub(crate) running: PerKind<u32>,
-    /// Users with a task that waits.
     pub(crate) active_users: PerKind<u32>,
     /// Slots that one user may hold now, tasks of one slot each.
     pub(crate) user_limit: PerKind<u64>,
     /// The users with a job in it, by name.
     pub(crate) users: Vec<QueueUser>,
-    /// Jobs that wait to begin.
     pub(crate) waiting_jobs: u64,
     /// Jobs that are being set up.
     pub(crate) initializing_jobs: u64,
-    /// Jobs that run.
     pub(crate) running_jobs: u64,
     /// Maps and reduces of jobs that are being set up or run.
     pub(crate) active_tasks: u64,
-    /// Its limits on jobs.
     pub(crate) limits: QueueJobLimits,
 }
 
-/// The slots of one user in a queue.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueUser {
-    /// The user.
     pub(crate) user: String,
     /// Slots that the user occupies.
     pub(crate) occupied: PerKind<u32>,
 }
 
-/// Limits on the jobs of a queue, and on those of each user in it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueueJobLimits {
     /// Jobs that are set up or run at once.
     pub(crate) initialized: u64,
-    /// The same for each user.
     pub(crate) initialized_per_user: u64,
-    /// Unfinished jobs.
     pub(crate) accepted: u64,
-    /// The same for each user.
     pub(crate) accepted_per_user: u64,
     /// Maps and reduces of jobs that are set up or run.
     pub(crate) active_tasks: i64,
-    /// The same for each user.
     pub(crate) active_tasks_per_user: i64,
 }
 
-/// The settings and numbers of a pool.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct PoolShares {
     /// Slots that it gets before others get more than their own minimum.
@@ -157,16 +140,13 @@ pub(crate) struct PoolShares {
     pub(crate) maximum: PerKind<Option<u32>>,
     /// Whether the maximum is below the minimum; the maximum counts then.
     pub(crate) is_inverted: PerKind<bool>,
-    /// Its weight.
     pub(crate) weight: ExactDecimal,
-    /// The order of its jobs.
     pub(crate) mode: PoolMode,
     /// Most running jobs; absent: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_running_jobs: Option<u32>,
     /// Slots that its jobs could use, up to its maximum.
     pub(crate) demand: PerKind<u32>,
-    /// Its fair share, slots.
     pub(crate) fair_share: PerKind<ExactDecimal>,
     /// Time since it had its minimum, ms; absent while pools do not preempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -176,7 +156,6 @@ pub(crate) struct PoolShares {
     pub(crate) below_half_share_ms: Option<PerKind<u64>>,
 }
 
-/// The order of the jobs of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum PoolMode {
@@ -198,16 +177,11 @@ pub(crate) struct BoughtSlots {
     pub(crate) rate: Credits,
 }
 
-/// An unfinished job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ReportedJob {
-    /// Its id.
     pub(crate) job: JobId,
-    /// Its name.
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
-    /// Its queue.
     pub(crate) queue: String,
     /// The queue or pool in which it is ordered.
     pub(crate) group: String,
@@ -217,26 +191,19 @@ pub struct ReportedJob {
     pub(crate) state: String,
     /// Whether it has begun: it has tasks from then on.
     pub(crate) has_begun: bool,
-    /// When it was submitted, epoch ms.
     pub(crate) submit_ms: i64,
-    /// All tasks.
     pub(crate) tasks: PerKind<u32>,
-    /// Finished tasks.
     pub(crate) finished: PerKind<u32>,
-    /// Attempts that hold slots.
     pub(crate) running: PerKind<u32>,
     /// Slots that they hold.
     pub(crate) held: PerKind<u32>,
-    /// Tasks that wait for a slot.
     pub(crate) waiting: PerKind<u32>,
     /// Its place in line, by kind; null for a kind that it does not wait for.
     pub(crate) place: PerKind<Option<PlaceInLine>>,
     /// What the policy holds it back by at this moment.
     pub(crate) held_back_by: Vec<PendingReason>,
-    /// Under the Capacity scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) capacity: Option<QueuedJob>,
-    /// Under the Fair scheduler.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) pool: Option<PooledJob>,
     /// Under the constraint scheduler, of a job with a deadline.
@@ -254,12 +221,10 @@ pub(crate) struct PlaceInLine {
     pub(crate) jobs_before: u32,
 }
 
-/// A job under the Capacity scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct QueuedJob {
     /// How far it has come in its queue.
     pub(crate) stage: QueuedJobStage,
-    /// Slots of one task.
     pub(crate) slots_per_task: PerKind<u32>,
     /// Slots that its queue counts for trackers that are reserved for it.
     pub(crate) reserved: PerKind<u32>,
@@ -269,22 +234,18 @@ pub(crate) struct QueuedJob {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum QueuedJobStage {
-    /// It waits to begin.
     Waiting,
     /// It is being set up.
     Initializing,
-    /// It runs.
     Running,
 }
 
-/// A job under the Fair scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct PooledJob {
     /// Whether the limits on running jobs let it be set up and run.
     pub(crate) is_runnable: bool,
     /// Slots that it could use.
     pub(crate) demand: PerKind<u32>,
-    /// Its weight.
     pub(crate) weight: PerKind<ExactDecimal>,
     /// Its fair share, slots; absent in a pool whose jobs are served in order.
     #[serde(default, skip_serializing_if = "Option::is_none")]

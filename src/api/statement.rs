@@ -120,7 +120,6 @@ impl MovementReason {
         }
     }
 
-    /// The reason with this word.
     pub(crate) fn from_word(word: &str) -> Option<MovementReason> {
         Self::ALL.into_iter().find(|reason| reason.as_str() == word)
     }

@@ -64,7 +64,6 @@ pub struct ReportedUse {
     pub(crate) id: String,
     /// Resident memory now, MB.
     pub(crate) memory_mb: Number,
-    /// CPU time so far, ms.
     pub(crate) cpu_ms: Number,
 }
 
@@ -77,9 +76,7 @@ fn is_false(flag: &bool) -> bool {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct ContextId {
-    /// The application.
     pub(crate) application: ApplicationId,
-    /// Its number there.
     pub(crate) number: u64,
 }
 
@@ -171,13 +168,10 @@ pub struct BeatAnswer {
     pub has_more: bool,
 }
 
-/// A context for a worker to keep.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct SentContext {
-    /// Whose it is.
     pub(crate) id: ContextId,
-    /// What containers run.
     pub(crate) context: LaunchContext,
 }
 
@@ -206,14 +200,12 @@ pub struct ContainerLaunch<C = LaunchContext> {
 }
 
 impl<C> ContainerLaunch<C> {
-    /// The same launch in this context.
     pub(crate) fn in_context<D>(self, context: D) -> ContainerLaunch<D> {
         let Self { id, capability, user, context: _, item, secret, log_key, server } = self;
         ContainerLaunch { id, capability, user, context, item, secret, log_key, server }
     }
 }
 
-/// The item of a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct LaunchedItem {

@@ -9,23 +9,18 @@ use crate::model::PerKind;
 pub(crate) struct WorkerStatus {
     /// The name it was given (`tasktracker --name`), else the name of its tracker.
     pub(crate) worker: String,
-    /// Its state.
     pub(crate) state: WorkerState,
     /// Whether it gets no new tasks because an administrator drains it, whatever its state.
     pub(crate) is_draining: bool,
-    /// Who drains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drained_by: Option<String>,
-    /// Since when it is drained, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) drained_since_ms: Option<i64>,
     /// The name of its tracker; none while it is not connected, as for what follows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) tracker: Option<String>,
-    /// Its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) host: Option<String>,
-    /// The rack of its host.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rack: Option<String>,
     /// `http://HOST:PORT` of its map output and logs.
@@ -33,15 +28,12 @@ pub(crate) struct WorkerStatus {
     pub(crate) http: Option<String>,
     /// Its slots, also those that a drained or unhealthy one does not offer.
     pub(crate) slots: PerKind<u32>,
-    /// Slots in use.
     pub(crate) used: PerKind<u32>,
-    /// Its live containers.
     #[serde(default)]
     pub(crate) containers: u64,
     /// When its connection began, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) since_ms: Option<i64>,
-    /// Its last heartbeat, epoch ms.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) last_seen_ms: Option<i64>,
     /// Why it is unhealthy, short or graylisted, one reason a line.
@@ -49,7 +41,6 @@ pub(crate) struct WorkerStatus {
     pub(crate) complaints: String,
 }
 
-/// The state of a worker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WorkerState {
@@ -57,7 +48,6 @@ pub(crate) enum WorkerState {
     Ok,
     /// Its host has failed more often than others; it still gets tasks.
     Graylisted,
-    /// An administrator drains it.
     Draining,
     /// Its health script reports an error, or its disks have no room: Hadoop calls it blacklisted.
     Unhealthy,
@@ -75,7 +65,6 @@ pub struct Workers {
     /// When this was so, by the daemon's clock, epoch ms.
     #[serde(default)]
     pub(crate) at_ms: i64,
-    /// The workers.
     pub(crate) workers: Vec<WorkerStatus>,
     /// Whether there are more, which no answer names: it ends after 100,000.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -83,7 +72,6 @@ pub struct Workers {
 }
 
 impl WorkerState {
-    /// All of them.
     pub(crate) const ALL: [Self; 7] =
         [Self::Ok, Self::Graylisted, Self::Draining, Self::Unhealthy, Self::Short, Self::Silent, Self::Absent];
 

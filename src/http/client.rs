@@ -86,9 +86,6 @@ impl IncomingAnswer {
     }
 
     /// The next piece of the body, never empty; `None` at its end.
-    ///
-    /// # Errors
-    /// [`ClientError::Http`]: the body is cut off or malformed.
     pub(crate) async fn next_piece(&mut self) -> Result<Option<Bytes>, ClientError> {
         poll_fn(|context| self.poll_piece(context)).await
     }

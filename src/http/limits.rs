@@ -12,7 +12,6 @@ pub struct WebLimits {
     pub connections: usize,
     /// Bytes of a request's first line and headers together; less than 8192 counts as 8192.
     pub header_bytes: usize,
-    /// Headers of a request.
     pub headers: usize,
     /// Time for a request's headers to arrive, and so how long a connection may be idle.
     pub header_read: Duration,

@@ -4,6 +4,7 @@
 
 use std::convert::Infallible;
 use std::io;
+use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +27,6 @@ use tokio::time::{sleep, timeout};
 use tracing::{debug, warn};
 
 use super::WebLimits;
-use super::connection_ends::{ConnectionEnds, LocalCaller};
 use super::fair_budget::{FairBudget, Held};
 use super::in_hand::{AnswerBody, InHand, RequestPlace};
 use super::limits::MIN_HEADER_BYTES;
@@ -101,6 +101,17 @@ struct Caller {
     /// None once the client has reset the connection, and of a Unix socket.
     ends: Option<ConnectionEnds>,
     local: Option<LocalCaller>,
+}
+
+impl Caller {
+    fn name_in(self, request: &mut Request<Incoming>) {
+        if let Some(ends) = self.ends {
+            request.extensions_mut().insert(ends);
+        }
+        if let Some(local) = self.local {
+            request.extensions_mut().insert(local);
+        }
+    }
 }
 
 /// Serves until `shutdown`, within the limits on connections of [`WebLimits`]: idle connections give way, those with a request in hand
@@ -178,6 +189,31 @@ fn ends_of(stream: &TcpStream) -> Option<ConnectionEnds> {
     Some(ConnectionEnds { local: stream.local_addr().ok()?, peer: stream.peer_addr().ok()? })
 }
 
+/// Whether it is served: it has its place before it is to close and before the server stops.
+async fn may_begin(
+    begin: oneshot::Receiver<()>,
+    close: &mut oneshot::Receiver<()>,
+    stopped: &mut watch::Receiver<bool>,
+) -> bool {
+    tokio::select! {
+        biased;
+        Ok(()) = begin => true,
+        _ = close => false,
+        _ = stopped.wait_for(|stopped| *stopped) => false,
+    }
+}
+
+fn limited_http(limits: &WebLimits) -> http1::Builder {
+    let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
+    let mut http = http1::Builder::new();
+    http.timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read)
+        .max_header_size(header_bytes)
+        .max_buf_size(header_bytes)
+        .max_headers(limits.headers);
+    http
+}
+
 async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     (entry, caller): (Entry, Caller),
@@ -186,23 +222,14 @@ async fn serve_connection(
     ((unsent, mut is_cut), mut stopped): ((Held, oneshot::Receiver<()>), watch::Receiver<bool>),
 ) {
     let Entry { place, peer, begin, mut close, is_kept } = entry;
-    tokio::select! {
-        biased;
-        Ok(()) = begin => {}
-        _ = &mut close => return,
-        _ = stopped.wait_for(|stopped| *stopped) => return,
+    if !may_begin(begin, &mut close, &mut stopped).await {
+        return;
     }
-    let header_bytes = limits.header_bytes.max(MIN_HEADER_BYTES);
     let in_hand = Arc::new(InHand::new(place, unsent));
     let router = TowerToHyperService::new(router);
     let service = service_fn(|mut request: Request<Incoming>| {
         in_hand.begin();
-        if let Some(ends) = caller.ends {
-            request.extensions_mut().insert(ends);
-        }
-        if let Some(local) = caller.local {
-            request.extensions_mut().insert(local);
-        }
+        caller.name_in(&mut request);
         request.extensions_mut().insert(RequestPlace(in_hand.clone()));
         request.extensions_mut().insert(peer);
         let is_refused = is_kept && !limits.kept_paths.contains(&request.uri().path());
@@ -217,14 +244,7 @@ async fn serve_connection(
         }
     });
     let stream = TokioIo::new(TimedStream::new(stream, limits.write, in_hand.clone()));
-    let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(limits.header_read)
-        .max_header_size(header_bytes)
-        .max_buf_size(header_bytes)
-        .max_headers(limits.headers)
-        .serve_connection(stream, service);
-    let mut connection = pin!(connection);
+    let mut connection = pin!(limited_http(&limits).serve_connection(stream, service));
     let ended = tokio::select! {
         ended = connection.as_mut() => ended,
         Ok(()) = &mut is_cut => {
@@ -253,4 +273,21 @@ async fn serve_connection(
     if let Err(error) = ended {
         debug!(%error, "an HTTP connection ended early");
     }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ConnectionEnds {
+    /// The server's own.
+    pub(crate) local: SocketAddr,
+    /// The client's, or that of a proxy.
+    pub(crate) peer: SocketAddr,
+}
+
+/// Who is at the other end, where a Unix socket is served beside the port: an extension of each request there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalCaller {
+    /// The user of this machine who connected to the socket.
+    Known(u32),
+    /// Anybody, over TCP.
+    Unknown,
 }

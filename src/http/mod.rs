@@ -2,7 +2,6 @@
 //! other rooms.
 
 mod client;
-mod connection_ends;
 mod fair_budget;
 mod in_hand;
 mod limits;
@@ -13,12 +12,11 @@ mod served_names;
 mod timed_stream;
 
 pub(crate) use client::{ClientError, IncomingAnswer, send_request};
-pub(crate) use connection_ends::{ConnectionEnds, LocalCaller};
 pub(crate) use fair_budget::{FairBudget, Held, OverBudget};
 pub(crate) use in_hand::{RequestPlace, RequestWait, cut_short};
 pub use limits::WebLimits;
+pub(crate) use listener::{ConnectionEnds, Listeners, LocalCaller, accept_until};
 
-pub(crate) use listener::{Listeners, accept_until};
 pub(crate) use peer::Peer;
 pub use served_names::ServedNames;
 pub(crate) use served_names::{NameRefused, require_served_name};

@@ -21,7 +21,6 @@ impl Peer {
         }
     }
 
-    /// Of a user of this machine.
     pub(super) fn of_user(uid: u32) -> Self {
         Self { address: Ipv4Addr::LOCALHOST.into(), uid: Some(uid) }
     }

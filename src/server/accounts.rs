@@ -11,7 +11,6 @@ use crate::fs::Account;
 
 /// Validity of a cached answer.
 const VALID_FOR: Duration = Duration::from_mins(5);
-/// Users in the cache.
 const REMEMBERED_USERS: usize = 10_000;
 
 /// Looks user ids up. Blocking: used on the pool.

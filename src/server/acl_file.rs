@@ -25,7 +25,6 @@ use crate::market::{Acl, AclError, RetiringKey};
 
 use super::audit_log::write_audit_line;
 
-/// Maximum file size, bytes.
 const MAX_BYTES: u64 = 64 << 20;
 /// Interval of checks without a request or an event.
 const POLL: Duration = Duration::from_secs(1);
@@ -54,7 +53,6 @@ struct List {
     current: ArcSwap<Acl>,
     /// The last known marks of the file and of that of old keys; locked during a check.
     seen: Mutex<Marks>,
-    /// The current error of the file.
     error: Mutex<Option<String>>,
     /// Whether a check has outlasted the patience of its request.
     is_stuck: AtomicBool,
@@ -87,7 +85,6 @@ pub enum AclFileError {
     },
     #[error("{}: expected UTF-8 text", .0.display())]
     NotText(PathBuf),
-    /// One of its lines is wrong.
     #[error("{0}")]
     Line(#[from] AclError),
     /// The thread could not be started.
@@ -135,7 +132,6 @@ impl AclFile {
         }
     }
 
-    /// The list in force.
     pub(crate) fn current(&self) -> Arc<Acl> {
         let acl = self.list.current.load_full();
         // An old key ends at its time, whether or not the file can be read then.
@@ -169,20 +165,15 @@ impl AclFile {
     }
 
     /// Reloads the file even if it looks unchanged, and waits for it. Returns the number of users.
-    ///
-    /// # Errors
-    /// The error of the file; the last good list stays in force.
     pub(crate) fn reload(&self) -> Result<usize, String> {
         self.list.check(true);
         self.error().map_or_else(|| Ok(self.current().len()), Err)
     }
 
-    /// The error of the file, if there is one.
     pub(crate) fn error(&self) -> Option<String> {
         self.list.error.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// The path of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.list.path
     }
@@ -299,9 +290,7 @@ fn read(path: &Path, key: &'static str) -> Result<Acl, AclFileError> {
 
 /// The users and keys of the ACL file and of that of old keys, with all lines that do not count. Errors name the
 /// configuration key that names the file.
-///
-/// # Errors
-/// A missing file, or one that is no text. The file of old keys may be missing.
+/// The file of old keys may be missing.
 pub(crate) fn read_all_users(path: &Path, key: &'static str) -> Result<(Acl, Vec<AclError>), AclFileError> {
     let (acl, mut errors) = Acl::parse_all(&read_text(path, key)?, &path.display().to_string());
     let retiring = retiring_path(path);

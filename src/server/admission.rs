@@ -70,7 +70,6 @@ struct Host {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Admitted {
     Yes,
-    /// Its host is not in the list.
     NotListed,
     /// It connects from an address that its host does not have.
     WrongAddress,

@@ -5,7 +5,6 @@ use crate::config::settings::Directories;
 use crate::ipc::RemoteError;
 use crate::wire::protocol::Value;
 
-/// Versions and directories.
 #[derive(Clone, Debug)]
 pub(crate) struct Advertised {
     version: String,
@@ -15,7 +14,6 @@ pub(crate) struct Advertised {
 }
 
 impl Advertised {
-    /// The values of these settings.
     pub(crate) fn new(settings: &Settings) -> Self {
         Self {
             version: settings.version.clone(),

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
+use crate::config::keys;
+use crate::config::settings::ApplicationKeys;
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
     Event, Reply,
@@ -17,9 +19,10 @@ use crate::model::{ApplicationId, FactNumber};
 use crate::store::FaultPoint;
 use crate::web::{ApplicationReply, NewsWait};
 
-use super::answer_memory::MemoryReservation;
+use super::acl_file::{AclFile, AclFileError};
 use super::application_waits::{ApplicationWaits, TOGETHER, Waiting, application_of};
 use super::dispatch::Dispatcher;
+use super::durability_queue::MemoryReservation;
 use super::owner::Owner;
 
 /// What is left of a request once the engine has taken it in.
@@ -30,7 +33,6 @@ const ANSWER_BYTES: usize = 4 << 10;
 /// The same of an application, a container or a node in a list, bytes.
 const ROW_BYTES: usize = 2 << 10;
 
-/// A request of the web server.
 #[derive(Debug)]
 pub(super) struct ApplicationOfWeb {
     pub(super) request: ApplicationRequest,
@@ -202,7 +204,6 @@ async fn answer_when_durable(
 enum Change {
     /// The engine has news, or all waits end.
     News,
-    /// Its time is over.
     Over,
     /// A newer call has its wait now.
     TakenOver,
@@ -224,7 +225,6 @@ async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change 
     }
 }
 
-/// What the request must wait for.
 fn wait_of(answer: &ApplicationReply) -> Option<ApplicationWait> {
     match answer.as_deref() {
         Ok(ApplicationAnswer::Waits(wait)) => Some(*wait),
@@ -258,5 +258,57 @@ fn reserve_for(owner: &Owner, answer: &ApplicationReply, reservation: &mut Memor
         && let Some(all) = owner.answer_memory().try_reserve(bytes)
     {
         reservation.merge(all);
+    }
+}
+
+/// Whose requests about applications are taken.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum ApplicationUsers {
+    /// None: containers are switched off.
+    #[default]
+    Off,
+    /// Of users who sign with a key of this file.
+    Signed(Arc<AclFile>),
+    /// Of users of this machine, over loopback.
+    Loopback,
+}
+
+impl ApplicationUsers {
+    /// As configured; `of_market`: the file of the market, where there is one.
+    pub(crate) fn open(keys: &ApplicationKeys, of_market: Option<&Arc<AclFile>>) -> Result<Self, AclFileError> {
+        let path = match keys {
+            ApplicationKeys::Off => return Ok(Self::Off),
+            ApplicationKeys::Loopback => return Ok(Self::Loopback),
+            ApplicationKeys::File(path) => path,
+        };
+        if let Some(acl) = of_market.filter(|acl| acl.path() == path) {
+            return Ok(Self::Signed(acl.clone()));
+        }
+        let acl = AclFile::open_named_by(path.clone(), keys::CONTAINERS_ACL_FILE.name)?;
+        Ok(Self::Signed(Arc::new(acl)))
+    }
+
+    /// What is wrong with the file; the last good list stays in force.
+    pub(super) fn error(&self) -> Option<String> {
+        match self {
+            Self::Signed(acl) => acl.error(),
+            Self::Off | Self::Loopback => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_names_the_key_that_names_the_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("applications.acl");
+        let refused = |keys| ApplicationUsers::open(&keys, None).unwrap_err().to_string();
+        let text = refused(ApplicationKeys::File(path.clone()));
+        assert!(text.contains("applications.acl") && text.ends_with("(jobtracker.containers.acl-file)"), "{text}");
+        let of_market = AclFile::open(path).unwrap_err().to_string();
+        assert!(of_market.ends_with("(mapred.priority-scheduler.acl-file)"), "{of_market}");
     }
 }

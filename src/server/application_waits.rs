@@ -4,6 +4,8 @@
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use tokio::sync::Notify;
@@ -14,14 +16,12 @@ use crate::model::ApplicationId;
 /// What is ready within this time after the first news comes in the same answer.
 pub(super) const TOGETHER: Duration = Duration::from_millis(5);
 
-/// All requests that wait.
 #[derive(Debug, Default)]
 pub(crate) struct ApplicationWaits {
     waiting: RefCell<BTreeMap<ApplicationId, Vec<Rc<WaitingRequest>>>>,
     are_ended: Cell<bool>,
 }
 
-/// One request that waits.
 #[derive(Debug)]
 pub(super) struct WaitingRequest {
     wait: ApplicationWait,
@@ -116,6 +116,36 @@ impl Waiting {
 impl Drop for Waiting {
     fn drop(&mut self) {
         self.waits.remove(&self.request);
+    }
+}
+
+/// Counts requests that wait. Cheap to clone, for any thread.
+#[derive(Clone, Debug, Default)]
+pub(super) struct WaitingCalls(Arc<AtomicU64>);
+
+/// Counts as one until dropped.
+#[derive(Debug)]
+pub(super) struct WaitingCall(WaitingCalls);
+
+impl WaitingCalls {
+    /// One more, if it may wait.
+    pub(super) fn begin(&self, wait_ms: u64) -> Option<WaitingCall> {
+        if wait_ms == 0 {
+            return None;
+        }
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Some(WaitingCall(self.clone()))
+    }
+
+    /// How many there are.
+    pub(super) fn count(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for WaitingCall {
+    fn drop(&mut self) {
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::engine::{ApplicationAnswer, ApplicationRefusal, ApplicationRequest};
 use crate::web::{ApplicationAccess, ApplicationOwner, ApplicationReply, NewsWait, OwnerGone};
 
-use super::application_users::ApplicationUsers;
+use super::application_requests::ApplicationUsers;
 use super::applications_on_disk::{DiskReply, DiskRequest};
 use super::handle::OwnerHandle;
 

@@ -9,7 +9,6 @@ const WINDOW_MS: u64 = 60_000;
 /// Callers and verbs whose refusals are counted apart; further ones share a count.
 const MAX_COUNTED: usize = 1_000;
 
-/// Writes a line of the audit log.
 pub(crate) fn write_audit_line(line: &String) {
     tracing::info!(target: "jobtracker::audit", "{line}");
 }

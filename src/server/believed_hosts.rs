@@ -18,7 +18,6 @@ const RETRY: Duration = Duration::from_secs(60);
 #[derive(Debug, Default)]
 pub(crate) struct BelievedHosts {
     hosts: RefCell<BTreeMap<String, Resolution>>,
-    /// The list has changed.
     changed: Notify,
 }
 
@@ -32,7 +31,6 @@ struct Resolution {
 }
 
 impl BelievedHosts {
-    /// The hosts of a list.
     pub(crate) fn new(hosts: &[String]) -> Self {
         let believed = Self::default();
         believed.set(hosts);

@@ -20,7 +20,6 @@ use super::audit_log::{AuditLog, write_audit_line};
 use super::groups::Groups;
 use super::host_addresses::HostAddresses;
 
-/// The rules for connections.
 pub(super) struct ConnectionPolicy {
     rules: RefCell<Rc<Rules>>,
     groups: Rc<Groups>,
@@ -76,9 +75,6 @@ impl ConnectionPolicy {
     }
 
     /// Checks a connection.
-    ///
-    /// # Errors
-    /// The text of 1.2.1's `AuthorizationException`.
     pub(super) async fn check(self: Rc<Self>, introduced: Introduced) -> Result<(), String> {
         let rules = self.rules.borrow().clone();
         let checked = match self.check_proxy(&rules, &introduced).await {

@@ -20,9 +20,8 @@ use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 use super::shared_presence::{SharedPresence, presence_of};
 use super::submission::Submissions;
-use super::switch_waiter::SwitchWaiter;
+use super::switch_plans::SwitchWaiter;
 
-/// What performs effects.
 pub(crate) struct EffectHandler {
     pub(crate) owner: Rc<Owner>,
     pub(crate) dispatcher: Rc<Dispatcher>,

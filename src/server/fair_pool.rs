@@ -20,7 +20,6 @@ pub(super) struct FairShares {
     users: RefCell<BTreeMap<Arc<str>, UserShare>>,
 }
 
-/// One user's permits.
 #[derive(Clone, Debug)]
 struct UserShare {
     permits: Arc<Semaphore>,
@@ -105,13 +104,11 @@ pub(super) struct FairPool {
 /// Why work gave no result.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum FairPoolError {
-    /// All threads are stuck.
     #[error(
         "all {0} threads for files of jobs are stuck on files that do not answer: ask the administrator to check \
          the file system"
     )]
     AllHang(usize),
-    /// All threads of the user are stuck.
     #[error(
         "{0} threads are stuck on files of this user that do not answer, the limit per user: try again when they do"
     )]

@@ -23,15 +23,13 @@ use crate::web::{
     MarketReply, Owner, OwnerGone, StockOwner, StockRead,
 };
 
-use super::job_parts::{counters_of, events_of, read_on_pool};
 use super::ledger_reads::Ledger;
-use super::past_of_web::shown_properties;
-use super::shown_jobs::{MOST_ATTEMPTS, MOST_LIVE};
+use super::shown_jobs::{MOST_ATTEMPTS, MOST_LIVE, counters_of, events_of, read_on_pool};
+use super::stock_of_web::shown_properties;
 
 /// Longest job.xml that is shown, bytes.
 const MOST_CONF_BYTES: u64 = 64 << 20;
 
-/// Answers from a file.
 #[derive(Clone, Debug)]
 pub(crate) struct FileOwner {
     file: PathBuf,

@@ -22,7 +22,6 @@ type Answer = Rc<OnceCell<(Instant, GroupNames)>>;
 
 /// Timeout of a lookup, which may query a directory server.
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// Maximum output of `id`, bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Users in the cache; at most twice as many are in memory.
@@ -33,7 +32,6 @@ const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
 /// Addresses with a rate in memory; beyond it idle ones are removed.
 const REMEMBERED_ADDRESSES: usize = 1_000;
 
-/// The groups of users, cached.
 #[derive(Debug)]
 pub(super) struct Groups {
     program: &'static str,
@@ -51,7 +49,6 @@ struct Known {
     older: BTreeMap<Arc<str>, Answer>,
 }
 
-/// Too many new user names from one address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "too many new user names from this address to look up their groups: the limit is {}, and one more each {} ms; try \
@@ -90,7 +87,6 @@ impl Groups {
         }
     }
 
-    /// The cached groups of a user.
     pub(super) fn known(&self, user: &str) -> Option<GroupNames> {
         if !is_plain(user) {
             return Some(Arc::new([]));
@@ -153,7 +149,6 @@ impl Groups {
         (Instant::now(), groups)
     }
 
-    /// Clears the cache.
     pub(super) fn forget(&self) {
         *self.known.borrow_mut() = Known::default();
     }

@@ -76,7 +76,6 @@ impl HadoopAudit {
         })
     }
 
-    /// What a submission asks for.
     pub(super) fn of_submission(
         &self,
         engine: &Engine,
@@ -127,7 +126,6 @@ impl HadoopAudit {
         }
     }
 
-    /// Writes that a call was allowed.
     pub(super) fn allowed(&self, call: &AuditedCall) {
         self.write(call, None);
     }
@@ -140,7 +138,6 @@ impl HadoopAudit {
         self.write(&AuditedCall { target: job.to_string(), ..call.clone() }, None);
     }
 
-    /// Writes that a call was refused.
     pub(super) fn refused(&self, call: &AuditedCall, why: &str) {
         self.write(call, Some(why));
     }

@@ -32,9 +32,8 @@ use crate::web::{
 
 use super::accounts::Accounts;
 use super::acl_file::AclFile;
-use super::application_requests::ApplicationOfWeb;
-use super::application_users::ApplicationUsers;
-use super::application_waits::ApplicationWaits;
+use super::application_requests::{ApplicationOfWeb, ApplicationUsers};
+use super::application_waits::{ApplicationWaits, WaitingCalls};
 use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
 use super::dispatch::Dispatcher;
@@ -43,23 +42,19 @@ use super::fair_pool::StuckThreads;
 use super::health_text::HealthText;
 use super::history::{HistoryContent, HistoryCounts};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
-use super::job_requests::{change_job, check_upload, check_view_logs, explain, job_request};
+use super::job_requests::{StockRequest, change_job, check_upload, check_view_logs, explain, job_request};
 use super::ledger_reads::Ledger;
 use super::market_request::market;
-use super::meters::Meters;
+use super::meters::{Meters, ReloadCounts};
 use super::owner::{Owner, complaint_of};
 use super::paged_reads::{JobSources, PagedRequest};
 use super::quarantine::RefusedSenders;
-use super::reload_counts::ReloadCounts;
-use super::scheduler_files::ReadWish;
 use super::serving_flag::ServingFlag;
 use super::shared_presence::SharedPresence;
 use super::signed_reads::{ReadRequest, answer_read};
-use super::stock_requests::StockRequest;
 use super::submission::{AwaitedFiles, Submissions, Uploads};
-use super::switch_plans::{PlannedSwitches, answer_plan};
+use super::switch_plans::{PlannedSwitches, ReadWish, answer_plan};
 use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
-use super::waiting_calls::WaitingCalls;
 
 /// Queued requests; further senders wait.
 const WAITING_REQUESTS: usize = 256;
@@ -169,7 +164,6 @@ impl OwnerHandle {
         Self { meters: self.meters.with_rpc(rpc, max_tasks), ..self }
     }
 
-    /// Adds what the store counts.
     #[must_use]
     pub(crate) fn with_store_meter(self, store: StoreMeter) -> Self {
         Self { meters: self.meters.with_store(store), ..self }
@@ -181,7 +175,6 @@ impl OwnerHandle {
         Self { switches: Some(PlannedSwitches::new(sources)), ..self }
     }
 
-    /// Where reloads are counted.
     pub(crate) fn reload_counts(&self) -> ReloadCounts {
         self.meters.reload_counts()
     }
@@ -198,7 +191,6 @@ impl OwnerHandle {
         Self { stuck_threads: Some(stuck_threads), awaited_files, ..self }
     }
 
-    /// Adds the broken invariants, for health.
     #[must_use]
     pub(crate) fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
         Self { broken_invariants, ..self }

@@ -23,9 +23,6 @@ pub(crate) struct HdfsMonitor {
 
 impl HdfsMonitor {
     /// None where the system directory lies on this machine.
-    ///
-    /// # Errors
-    /// [`ConfigError`]: a value that is none.
     pub(crate) fn new(
         settings: &Settings,
         awaited_files: AwaitedFiles,

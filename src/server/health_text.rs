@@ -7,7 +7,6 @@ use crate::web::HEALTHY;
 
 use super::fair_pool::StuckThreads;
 
-/// What the line is made of.
 pub(super) struct HealthText<'a> {
     pub(super) is_alive: bool,
     pub(super) is_serving: bool,

@@ -20,7 +20,6 @@ const REMEMBERED_NAMES: usize = 10_000;
 /// The addresses of a name, with their time. Concurrent lookups of a name share one.
 type Answer = Rc<OnceCell<(Instant, BTreeSet<IpAddr>)>>;
 
-/// Addresses by name.
 #[derive(Debug)]
 pub(super) struct HostAddresses {
     known: RefCell<BTreeMap<String, Answer>>,
@@ -34,7 +33,6 @@ impl Default for HostAddresses {
 }
 
 impl HostAddresses {
-    /// Whether any of these names and addresses is or has this address.
     pub(super) async fn any_has(&self, names: &BTreeSet<String>, address: IpAddr) -> bool {
         let address = address.to_canonical();
         // Addresses need no lookup.

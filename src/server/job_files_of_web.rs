@@ -8,7 +8,6 @@ use crate::web::FileRefusal;
 
 use super::submission::{JobFileSender, Submissions, Uploads};
 
-/// Files of jobs over HTTP.
 #[derive(Clone, Debug)]
 pub(super) struct JobFilesOfWeb {
     pub(super) uploads: Uploads,

@@ -7,14 +7,15 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 
 use crate::engine::{Caller, Event, Explained, Read, Refusal, Reply};
+use crate::mapreduce::Job;
 use crate::market::ServletRequest;
 use crate::model::{AttemptId, JobId};
 use crate::web::{JobChange, MarketReply};
 
 use super::dispatch::Dispatcher;
 use super::owner::Owner;
+use super::stock_jobs::{Found, JobSource, read_live, with_groups};
 
-/// Maximum size of an answer, bytes.
 const ANSWER_BYTES: usize = 1 << 10;
 
 /// Passes a signed request to the engine, and answers once its facts are durable. Without memory it is not answered.
@@ -73,7 +74,6 @@ pub(super) fn check_upload(owner: &Owner, job: JobId, user: &str, has_begun: boo
     })
 }
 
-/// Explains the slots of a job.
 pub(super) fn explain(
     owner: &Rc<Owner>,
     job: JobId,
@@ -101,7 +101,6 @@ pub(super) fn explain(
     });
 }
 
-/// Changes a job in the name of a caller.
 pub(super) fn change_job(
     owner: &Rc<Owner>,
     dispatcher: &Rc<Dispatcher>,
@@ -133,4 +132,74 @@ pub(super) fn change_job(
             let _ = reply.send(result);
         }
     });
+}
+
+type Make = dyn FnOnce(&Rc<Owner>, &Rc<Dispatcher>, &mut JoinSet<()>) + Send;
+
+pub(super) struct StockRequest(Box<Make>);
+
+impl StockRequest {
+    /// What `read` makes of a job that memory has.
+    pub(super) fn of_job<T: Send + 'static>(
+        id: JobId,
+        viewer: Option<Caller>,
+        read: impl FnOnce(&JobSource<'_>) -> T + Send + 'static,
+        reply: oneshot::Sender<Result<Found<T>, Refusal>>,
+    ) -> Self {
+        Self(Box::new(move |owner, dispatcher, in_hand| {
+            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+            in_hand.spawn_local(async move {
+                let groups = match &viewer {
+                    Some(viewer) => dispatcher.groups_of(Some(id), &viewer.user).await,
+                    None => Arc::new([]),
+                };
+                let viewer = with_groups(viewer, groups);
+                let answer = match owner.with_engine(|engine| read_live(engine, id, viewer.as_ref(), read)) {
+                    Ok((found, wait_for)) => {
+                        if owner.wait_durable(wait_for).await.is_err() {
+                            return;
+                        }
+                        Ok(found)
+                    }
+                    Err(refusal) => Err(refusal),
+                };
+                // The requester may have left.
+                let _ = reply.send(answer);
+            });
+        }))
+    }
+
+    /// Whether a viewer may see a job that memory no longer has.
+    pub(super) fn of_forgotten(job: Job, viewer: Caller, reply: oneshot::Sender<Result<(), Refusal>>) -> Self {
+        Self(Box::new(move |owner, dispatcher, in_hand| {
+            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+            in_hand.spawn_local(async move {
+                let groups = dispatcher.groups_of(None, &viewer.user).await;
+                let viewer = Caller { groups, ..viewer };
+                let _ = reply.send(owner.with_engine(|engine| engine.check_view_details_of(&job, &viewer)));
+            });
+        }))
+    }
+
+    /// Whether a caller may do everything.
+    pub(super) fn of_administrator(caller: Caller, reply: oneshot::Sender<bool>) -> Self {
+        Self(Box::new(move |owner, dispatcher, in_hand| {
+            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
+            in_hand.spawn_local(async move {
+                let groups = dispatcher.groups_of_administrator(&caller.user).await;
+                let caller = Caller { groups, ..caller };
+                let _ = reply.send(owner.with_engine(|engine| engine.is_administrator(&caller)));
+            });
+        }))
+    }
+
+    pub(super) fn make(self, owner: &Rc<Owner>, dispatcher: &Rc<Dispatcher>, in_hand: &mut JoinSet<()>) {
+        (self.0)(owner, dispatcher, in_hand);
+    }
+}
+
+impl std::fmt::Debug for StockRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StockRequest")
+    }
 }

@@ -8,7 +8,6 @@ use tokio::sync::Semaphore;
 use crate::store::{LedgerReader, StoreError};
 use crate::web::LedgerUnreadable;
 
-/// Concurrent reads of statements.
 const STATEMENTS_AT_ONE_TIME: usize = 2;
 
 /// Reader of statements and histories, with its concurrency limits.

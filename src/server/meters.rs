@@ -1,12 +1,12 @@
 //! What the threads of the daemon count of their own work, read for metrics.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::ipc::RpcMeter;
 use crate::store::StoreMeter;
 use crate::web::{OwnWork, UsedLimit};
 
-use super::reload_counts::ReloadCounts;
-
-/// Where the counts are.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Meters {
     rpc: Option<RpcMeter>,
@@ -41,13 +41,33 @@ impl Meters {
         Self { rpc: Some(rpc), max_tasks, ..self }
     }
 
-    /// The same with what the store counts.
     pub(super) fn with_store(self, store: StoreMeter) -> Self {
         Self { store: Some(store), ..self }
     }
 
-    /// Where reloads are counted.
     pub(super) fn reload_counts(&self) -> ReloadCounts {
         self.reloads.clone()
+    }
+}
+
+/// Counts reloads. Cheap to clone, for any thread.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct ReloadCounts(Arc<Counts>);
+
+#[derive(Debug, Default)]
+struct Counts {
+    done: AtomicU64,
+    failed: AtomicU64,
+}
+
+impl ReloadCounts {
+    pub(crate) fn add(&self, is_done: bool) {
+        let Counts { done, failed } = &*self.0;
+        if is_done { done } else { failed }.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Those that changed what they say, and those that changed nothing.
+    pub(super) fn read(&self) -> (u64, u64) {
+        (self.0.done.load(Ordering::Relaxed), self.0.failed.load(Ordering::Relaxed))
     }
 }

@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::time::Duration;
 
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -16,11 +17,10 @@ use crate::ipc::{Answer, PendingCall};
 use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
 use crate::model::{FactNumber, JobId};
-use crate::store::{Durable, FactSender, Health, Pressure};
+use crate::store::{Durable, FactSender, FaultPoint, FoundTopUps, Health, Pressure};
 use crate::views::ViewsFeed;
 
-use super::answer_memory::{AnswerMemory, MemoryReservation};
-use super::durability_queue::DurabilityQueue;
+use super::durability_queue::{AnswerMemory, DurabilityQueue, MemoryReservation};
 use super::quarantine::{Quarantine, panic_if_chosen};
 
 /// Items released before yielding.
@@ -210,12 +210,10 @@ impl Owner {
         self.durable.get()
     }
 
-    /// The last fact of all.
     pub(crate) fn last_fact(&self) -> FactNumber {
         self.engine.borrow().last_fact()
     }
 
-    /// The clock of all events.
     pub fn clock(&self) -> Clock {
         self.clock
     }
@@ -389,4 +387,18 @@ impl Owner {
 fn panic_text(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<&str>().copied();
     text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or_default()
+}
+
+/// Ends with the publisher, or with the store.
+pub(crate) async fn take_over_top_ups(owner: Rc<Owner>, mut found: UnboundedReceiver<FoundTopUps>) {
+    while let Some(FoundTopUps { top_ups, answers }) = found.recv().await {
+        let (reply, number) = owner.step(Event::TopUpsFound { top_ups });
+        let Reply::TopUps(outcomes) = reply else { continue };
+        if owner.wait_durable(number).await.is_err() {
+            return;
+        }
+        FaultPoint::TopUpsTaken.pass();
+        // A publisher that is closing finds them again, and the ledger knows them.
+        let _: Result<(), _> = answers.send(outcomes);
+    }
 }

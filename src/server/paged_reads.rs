@@ -59,7 +59,6 @@ impl Default for JobSources {
 }
 
 impl JobSources {
-    /// Adds the database of finished jobs.
     pub(crate) fn set_finished(&mut self, finished: FinishedJobReader) {
         self.finished = Some(finished);
     }

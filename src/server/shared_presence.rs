@@ -16,13 +16,11 @@ const RULING: u8 = 2;
 const SIGNING: u8 = 3;
 
 impl SharedPresence {
-    /// One that begins so.
     #[must_use]
     pub(crate) fn new(presence: MarketPresence) -> Self {
         Self(Arc::new(AtomicU8::new(code(presence))))
     }
 
-    /// The presence now.
     #[must_use]
     pub(crate) fn get(&self) -> MarketPresence {
         match self.0.load(Ordering::Relaxed) {

@@ -15,7 +15,6 @@ use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, decode_call};
 
 use super::dispatch::Dispatcher;
 
-/// Longest answer, bytes.
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
 /// Concurrent reads, each of which may keep an answer.
 static READS: Semaphore = Semaphore::const_new(4);

@@ -20,20 +20,27 @@ use super::history::host_of_tracker;
 /// Most tasks that one step visits.
 const LOOKS: u32 = 16_384;
 
-/// A job with its tasks, wherever they are.
 pub(super) enum JobSource<'a> {
-    /// In memory.
-    Live { engine: &'a Engine, job: &'a Job },
+    Live {
+        engine: &'a Engine,
+        job: &'a Job,
+    },
     /// In the database: its end, its tasks, and the trackers of its attempts.
-    Stored { head: Box<Job>, tasks: Box<Job>, places: Vec<(AttemptId, StockPlace)>, are_acls_on: bool },
+    Stored {
+        head: Box<Job>,
+        tasks: Box<Job>,
+        places: Vec<(AttemptId, StockPlace)>,
+        are_acls_on: bool,
+    },
 }
 
-/// What a step found.
 pub(super) enum Found<T> {
-    /// What was asked for.
     Live(T),
     /// Its tasks are in the database, or memory does not know it.
-    NotInMemory { is_known: bool, are_acls_on: bool },
+    NotInMemory {
+        is_known: bool,
+        are_acls_on: bool,
+    },
 }
 
 impl<'a> JobSource<'a> {
@@ -145,7 +152,6 @@ impl<'a> JobSource<'a> {
         }
     }
 
-    /// The job as its page shows it.
     pub(super) fn job(&self) -> StockJob {
         let head = self.head();
         let (are_acls_on, scheduling_info) = match self {
@@ -211,12 +217,10 @@ impl<'a> JobSource<'a> {
         StockGraph { tasks: total, per_group, groups }
     }
 
-    /// Its maps and reduces.
     pub(super) fn total(&self) -> PerKind<u32> {
         self.head().total()
     }
 
-    /// The attempts of a task that have ended.
     pub(super) fn ended_attempts(&self, key: TaskKey) -> Vec<StockAttempt> {
         let job = self.tasks();
         if !job.has_begun() {

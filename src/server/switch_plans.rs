@@ -1,19 +1,26 @@
 //! Plans of a switch of the scheduler: by the files as they are now, against the live state.
 
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-use crate::api::{SwitchPlan, SwitchRefusal};
+use crate::api::{SetKey, SwitchPlan, SwitchRefusal};
 use crate::config::blanked::shown_value;
-use crate::config::settings::{DYNAMIC_CLASS, LoadOptions, SchedulerName, UnknownScheduler};
-use crate::store::Health;
+use crate::config::settings::{
+    BudgetStoreKind, DYNAMIC_CLASS, LoadOptions, MarketSettings, SchedulerName, UnknownScheduler, scheduler_keys,
+};
+use crate::config::{Settings, keys};
+use crate::engine::SchedulerWish;
+use crate::market::BudgetLine;
+use crate::store::{BudgetBackEnd as _, CommandBackEnd, Health, PostgresBackEnd, read_budgets};
 use crate::web::{OwnerGone, PlanQuestion, PlanRefusal};
 
+use super::acl_file::AclFile;
+use super::engine_config::{policy, queue_configs};
 use super::owner::Owner;
-use super::scheduler_files::{ReadWish, read_wish};
 
 /// Reads the files for plans of pages, one at a time.
 #[derive(Clone, Debug)]
@@ -83,4 +90,77 @@ pub(crate) fn store_refusal(owner: &Owner) -> Option<SwitchRefusal> {
         Health::Broken { text } => format!("state.db is broken: {text}"),
     };
     Some(SwitchRefusal::Store(why))
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SwitchWaiter(RefCell<Option<oneshot::Sender<SwitchPlan>>>);
+
+impl SwitchWaiter {
+    /// Completes with what the switch did, or with why it was refused.
+    pub(crate) fn wait(&self) -> oneshot::Receiver<SwitchPlan> {
+        let (sender, receiver) = oneshot::channel();
+        self.0.replace(Some(sender));
+        receiver
+    }
+
+    /// Notifies the operator.
+    pub(crate) fn end_wait(&self, plan: SwitchPlan) {
+        if let Some(waiting) = self.0.take() {
+            // The operator may have left.
+            let _ = waiting.send(plan);
+        }
+    }
+}
+
+/// A wish with what its files say.
+#[derive(Debug)]
+pub(crate) struct ReadWish {
+    pub(crate) wish: SchedulerWish,
+    /// Keys that count and are set.
+    pub(crate) keys: Vec<SetKey>,
+    /// Warnings about values.
+    pub(crate) warnings: Vec<String>,
+    /// The market that would begin, if the scheduler needs one and there is none.
+    pub(crate) market: Option<MarketSettings>,
+}
+
+/// Reads the configuration as it is now, with the files of the scheduler of this class and no other's; without a market,
+/// those of the market that it needs as well. Blocking.
+pub(crate) fn read_wish(
+    sources: &LoadOptions,
+    class: &str,
+    by: String,
+    move_to: Option<String>,
+    has_market: bool,
+) -> Result<ReadWish, String> {
+    let configuration = sources.configuration().map_err(|error| error.to_string())?;
+    let configured = configuration.required(&keys::TASK_SCHEDULER).map_err(|error| error.to_string())?;
+    let (settings, warnings) = Settings::load(&sources.under(class)).map_err(|error| error.to_string())?;
+    let keys = scheduler_keys(&settings).map_err(|error| error.to_string())?;
+    let keys = keys.into_iter().map(|(key, value, place)| SetKey { key, value, place }).collect();
+    let policy = policy(&settings.scheduler, settings.heartbeat.min_interval_ms);
+    let market = settings.market.clone().filter(|_| policy.is_market() && !has_market);
+    let first_budgets = market.as_ref().map(read_market_files).transpose()?;
+    let wish = SchedulerWish {
+        class: class.to_owned(),
+        configured: configured.value.trim().to_owned(),
+        by,
+        policy,
+        queues: queue_configs(&settings.queues),
+        move_to,
+        first_budgets,
+    };
+    Ok(ReadWish { wish, keys, warnings: warnings.iter().map(ToString::to_string).collect(), market })
+}
+
+/// Reads what a market begins with: users who may sign, and the returned budgets.
+fn read_market_files(market: &MarketSettings) -> Result<Vec<BudgetLine>, String> {
+    let no_market = |error: String| format!("there is no market yet, and none can begin: {error}");
+    AclFile::open(market.acl_file.clone()).map_err(|error| no_market(error.to_string()))?;
+    let budgets = match &market.budget_store {
+        BudgetStoreKind::File(path) => read_budgets(path),
+        BudgetStoreKind::Command(words) => CommandBackEnd::new(words.clone()).load(),
+        BudgetStoreKind::Postgres(postgres) => PostgresBackEnd::look(postgres.clone(), None),
+    };
+    budgets.map_err(|error| no_market(error.to_string()))
 }

@@ -1,4 +1,4 @@
-//! An attempt as the views keep it: small, since there are millions.
+//! An attempt as the views keep it: small, since there are millions; and those of a job's maps or reduces, in chunks copied on write.
 
 use std::sync::Arc;
 
@@ -6,7 +6,6 @@ use crate::api::TaskAttempt;
 use crate::mapreduce::{AttemptRole, EndedAttempt, KillRequest, StoredAttempt};
 use crate::model::{AttemptId, AttemptState};
 
-/// Longest text of an attempt, bytes.
 const TEXT_BYTES: usize = TaskAttempt::DIAGNOSTICS_BYTES;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -27,10 +26,8 @@ pub(crate) struct AttemptView {
     is_commit_granted: bool,
 }
 
-/// What few attempts have.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AttemptTexts {
-    /// Its diagnostics, cut.
     pub(crate) diagnostics: Box<str>,
     /// Its last status text, cut.
     pub(crate) status: Box<str>,
@@ -62,7 +59,6 @@ impl AttemptView {
         }
     }
 
-    /// One as it is stored.
     pub(super) fn stored(stored: &StoredAttempt) -> Self {
         let StoredAttempt { id, role, tracker, slots, launch_ms, .. } = stored;
         let mut attempt = Self {
@@ -111,7 +107,6 @@ impl AttemptView {
         self.kill_request = Some(request);
     }
 
-    /// It may commit.
     pub(super) fn grant_commit(&mut self) {
         self.is_commit_granted = true;
     }
@@ -152,7 +147,6 @@ impl AttemptView {
         self.number
     }
 
-    /// Name of the tracker it was launched on.
     pub(crate) fn tracker(&self) -> &Arc<str> {
         &self.tracker
     }
@@ -167,12 +161,10 @@ impl AttemptView {
         (self.finish_ms != 0).then_some(self.finish_ms)
     }
 
-    /// Slots that it takes.
     pub(crate) fn slots(&self) -> u32 {
         self.slots
     }
 
-    /// What it is for.
     pub(crate) fn role(&self) -> AttemptRole {
         self.role
     }
@@ -204,7 +196,6 @@ pub(super) fn task_index(id: AttemptId) -> u32 {
     u32::try_from(id.task.number).unwrap_or(0)
 }
 
-/// A text of bounded length.
 fn cut(text: &str) -> Box<str> {
     let mut end = text.len().min(TEXT_BYTES);
     while !text.is_char_boundary(end) {
@@ -213,8 +204,65 @@ fn cut(text: &str) -> Box<str> {
     text[..end].into()
 }
 
+/// Tasks of a chunk. A change copies a chunk once a publication: with more of them, a thousand changes all over a job of a
+/// million tasks would copy most of it.
+const CHUNK_TASKS: u32 = 128;
+
+/// Attempts by task, each task's by number. A task without any has no place.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct TaskList {
+    /// By the numbers of their tasks; sorted.
+    chunks: Arc<Vec<Arc<Vec<AttemptView>>>>,
+}
+
+impl TaskList {
+    /// The attempts of a task, by number.
+    pub(crate) fn of(&self, task: u32) -> &[AttemptView] {
+        match self.chunks.get((task / CHUNK_TASKS) as usize) {
+            Some(chunk) => range_of(chunk, task),
+            None => &[],
+        }
+    }
+
+    /// All attempts, by task and number.
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &AttemptView> {
+        self.chunks.iter().flat_map(|chunk| chunk.iter())
+    }
+
+    /// Adds an attempt, in the place of one with that number.
+    pub(super) fn put(&mut self, attempt: AttemptView) {
+        let index = (attempt.task / CHUNK_TASKS) as usize;
+        let chunks = Arc::make_mut(&mut self.chunks);
+        if chunks.len() <= index {
+            let empty = Arc::new(Vec::new());
+            chunks.resize(index + 1, empty);
+        }
+        let chunk = Arc::make_mut(&mut chunks[index]);
+        match chunk.binary_search_by_key(&(attempt.task, attempt.number), |known| (known.task, known.number)) {
+            Ok(found) => chunk[found] = attempt,
+            Err(free) => chunk.insert(free, attempt),
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, task: u32, number: i32) -> Option<&mut AttemptView> {
+        let index = (task / CHUNK_TASKS) as usize;
+        let key = |known: &AttemptView| (known.task, known.number);
+        let found = self.chunks.get(index)?.binary_search_by_key(&(task, number), key).ok()?;
+        Arc::make_mut(Arc::make_mut(&mut self.chunks).get_mut(index)?).get_mut(found)
+    }
+}
+
+fn range_of(chunk: &[AttemptView], task: u32) -> &[AttemptView] {
+    let from = chunk.partition_point(|attempt| attempt.task < task);
+    let rest = &chunk[from..];
+    &rest[..rest.partition_point(|attempt| attempt.task == task)]
+}
+
 #[cfg(test)]
 mod tests {
+    use crate::mapreduce::AttemptRole;
+    use crate::model::Kind;
+
     use super::*;
 
     #[test]
@@ -227,5 +275,27 @@ mod tests {
         assert_eq!(cut("short"), "short".into());
         let long = "\u{20ac}".repeat(2_000);
         assert_eq!(cut(&long).len(), 4_095);
+    }
+
+    fn attempt(task: i32, number: i32) -> AttemptView {
+        let id = "job_1_0001".parse::<crate::model::JobId>().unwrap().task(Kind::Map, task).attempt(number);
+        AttemptView::launched(id, AttemptRole::Work, "t".into(), 1, 7)
+    }
+
+    #[test]
+    fn attempts_are_found_by_task_and_a_change_copies_one_chunk() {
+        let mut list = TaskList::default();
+        for (task, number) in [(1_000, 0), (3, 1), (3, 0), (4, 0), (130, 0)] {
+            list.put(attempt(task, number));
+        }
+        let numbers = |list: &TaskList, task| list.of(task).iter().map(AttemptView::number).collect::<Vec<_>>();
+        assert_eq!((numbers(&list, 3), numbers(&list, 4), numbers(&list, 1_000)), (vec![0, 1], vec![0], vec![0]));
+        assert_eq!((numbers(&list, 5), numbers(&list, 5_000)), (vec![], vec![]));
+        let before = list.clone();
+        list.get_mut(3, 1).unwrap().grant_commit();
+        assert!(!before.of(3)[1].is_commit_granted() && list.of(3)[1].is_commit_granted());
+        let copied = before.chunks.iter().zip(&*list.chunks).filter(|(old, new)| !Arc::ptr_eq(old, new)).count();
+        assert_eq!((before.chunks.len(), copied), (8, 1));
+        assert!(list.get_mut(3, 2).is_none() && list.get_mut(9_999, 0).is_none());
     }
 }

@@ -40,7 +40,6 @@ impl CountsSoFar {
         }
     }
 
-    /// Decisions by kind.
     pub(crate) fn decisions(&self) -> impl Iterator<Item = (&'static str, u64)> {
         self.decisions.iter().map(|(kind, count)| (*kind, *count))
     }

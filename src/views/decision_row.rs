@@ -33,7 +33,6 @@ impl Views {
         self.decisions().rev().map(move |(number, decision)| decision_row(*number, decision, &sees_money_of))
     }
 
-    /// The same of those about a job.
     pub(crate) fn decision_rows_of(
         &self,
         job: JobId,

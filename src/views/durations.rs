@@ -8,7 +8,6 @@ use super::job_view::JobView;
 /// The upper bounds of the classes, s; a last class has no bound.
 pub(crate) const DURATION_BOUNDS_S: [u64; 9] = [1, 5, 15, 60, 300, 900, 3_600, 14_400, 86_400];
 
-/// Durations by class.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Durations {
     pub(crate) sum_ms: u64,
@@ -16,7 +15,6 @@ pub(crate) struct Durations {
     pub(crate) counts: [u64; DURATION_BOUNDS_S.len() + 1],
 }
 
-/// What is counted of jobs and containers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobDurations {
     /// Of tasks that succeeded, from the start of their attempt to its end.
@@ -37,7 +35,6 @@ impl Durations {
         }
     }
 
-    /// All of them.
     pub(crate) fn count(&self) -> u64 {
         self.counts.iter().sum()
     }

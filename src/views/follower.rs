@@ -13,11 +13,10 @@ use crate::clock::{Clock, wall_ms};
 use crate::engine::VolatileDelta;
 use crate::store::{FactFollower, StoreError};
 
-use super::feed::{Note, ViewsFeed};
 use super::looks::Looks;
 use super::published::{Progress, Publications, Published};
 use super::read_model::ReadModel;
-use super::reader::ViewsReader;
+use super::reader::{Note, ViewsFeed, ViewsReader};
 use super::samples::Samples;
 use super::volatile::Volatile;
 
@@ -26,10 +25,8 @@ const PUBLISH_MS: u64 = 100;
 /// Pause before a load that failed is tried again.
 const RETRY_PAUSE: Duration = Duration::from_secs(1);
 
-/// Loads the read model again.
 type Load = Box<dyn Fn() -> Result<ReadModel, StoreError> + Send>;
 
-/// What runs on the thread.
 struct ViewsThread {
     model: ReadModel,
     volatile: Volatile,
@@ -41,7 +38,6 @@ struct ViewsThread {
     load: Load,
     looks: Arc<Looks>,
     clock: Clock,
-    /// Ends of jobs that the owner has reported.
     reported_ends: u64,
     published: Arc<ArcSwap<Publications>>,
     progress: watch::Sender<Progress>,

@@ -9,8 +9,7 @@ use crate::mapreduce::{
 };
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState};
 
-use super::attempt_view::{AttemptView, task_index};
-use super::task_list::TaskList;
+use super::attempt_view::{AttemptView, TaskList, task_index};
 
 /// A job. Of one that is over the attempts stay in `state.db` alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,7 +37,6 @@ pub(crate) struct TaskCounts {
     pub(crate) finished: u32,
     /// Tasks that are not done and run.
     pub(crate) running: u32,
-    /// Attempts that run.
     pub(crate) live_attempts: u32,
     /// Tasks that have failed as often as they may.
     pub(crate) failed: u32,
@@ -84,7 +82,6 @@ impl JobView {
         Self::unfinished(stored)
     }
 
-    /// One that is not over, as it is stored.
     pub(super) fn unfinished(stored: &StoredJob) -> Self {
         let mut job = Self {
             priority: stored.priority,
@@ -110,7 +107,6 @@ impl JobView {
         job
     }
 
-    /// Takes in a fact about it.
     pub(super) fn apply(&mut self, fact: &JobFact) {
         match fact {
             JobFact::Priority { priority, .. } => self.priority = *priority,
@@ -198,7 +194,6 @@ impl JobView {
         });
     }
 
-    /// Changes attempts of a task, and the counts with them.
     fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskList)) {
         let (kind, task) = (id.task.kind, task_index(id));
         let is_work = task < self.total()[kind];
@@ -227,7 +222,6 @@ impl JobView {
         self.id
     }
 
-    /// What was submitted.
     pub(crate) fn spec(&self) -> &Arc<JobSpec> {
         &self.spec
     }
@@ -237,7 +231,6 @@ impl JobView {
         self.submit_ms
     }
 
-    /// Its priority, which may have been changed.
     pub(crate) fn priority(&self) -> Priority {
         self.priority
     }
@@ -274,7 +267,6 @@ impl JobView {
         self.cost.as_ref()
     }
 
-    /// All its maps and reduces.
     pub(crate) fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }

@@ -7,8 +7,7 @@ use tokio::sync::Notify;
 
 use crate::model::JobId;
 
-use super::freshness::LOOKED_MS;
-use super::read_explanations::ReadExplanations;
+use super::read_explanations::{LOOKED_MS, ReadExplanations};
 
 /// What readers want of the owner. They write here and it reads: none of them is an event for it.
 #[derive(Debug, Default)]

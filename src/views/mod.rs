@@ -4,17 +4,13 @@
 //! ten times a second. Nothing here asks the owner, and nothing here holds the writer up: what falls too far behind loads
 //! from `state.db` again. Invariant: the views after a feed are those after a load, at every fact number.
 
-mod application_rows;
 mod application_view;
 mod attempt_view;
 mod counts_so_far;
 mod decision_row;
 mod durations;
-mod feed;
 mod follower;
-mod freshness;
 mod job_detail;
-mod job_row;
 mod job_view;
 mod looks;
 mod market_view;
@@ -29,25 +25,21 @@ mod samples;
 mod shared_map;
 mod shown;
 mod stored_views;
-mod task_list;
-mod task_states;
 #[cfg(test)]
 mod tests;
 mod tick_shares;
 mod volatile;
 
-pub(crate) use application_rows::container_row;
-pub(crate) use application_view::{ApplicationView, RequestView};
+pub(crate) use application_view::{ApplicationView, RequestView, container_row};
 pub(crate) use attempt_view::AttemptView;
 pub(crate) use durations::{DURATION_BOUNDS_S, Durations};
-pub(crate) use feed::ViewsFeed;
 pub use follower::follow;
 pub(crate) use job_view::JobView;
 pub(crate) use market_view::{LastTick, MarketView};
 #[cfg(test)]
 pub(crate) use overview::overview_after;
 pub use read_model::{ReadModel, Views};
-pub(crate) use reader::{LookAt, ViewsReader};
+pub(crate) use reader::{LookAt, ViewsFeed, ViewsReader};
 pub(crate) use reason_log::{ReasonLog, ReasonSpan, SAMPLE_MS};
 pub(crate) use samples::{QueueSample, Sample, Samples};
 pub(crate) use shown::{Generation, Shown};

@@ -17,7 +17,6 @@ pub(super) struct Published {
     pub(super) views: Views,
     volatile: Volatile,
     samples: Samples,
-    /// Ends of jobs that the owner has reported.
     reported_ends: u64,
     /// Made by the first reader that needs it.
     overview: OnceLock<Arc<ClusterSnapshot>>,
@@ -37,7 +36,6 @@ pub(super) struct Publications {
 /// How far a publication has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// The last fact in it.
     pub(super) number: FactNumber,
     /// The last fact in its last delta, and when that was made, ms of the monotonic clock; 0: there was none yet.
     pub(super) delta_number: FactNumber,
@@ -46,7 +44,6 @@ pub(super) struct Progress {
     pub(super) delta_due: FactNumber,
     /// When jobs were in a delta last; 0: never.
     pub(super) jobs_mono_ms: u64,
-    /// Ends of jobs that the owner had reported.
     pub(super) reported_ends: u64,
 }
 

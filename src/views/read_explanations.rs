@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 
 use crate::model::JobId;
 
-use super::freshness::{FRESH_MS, LOOKED_MS};
-
 /// Least time between two explanations of a job, ms: a little less than from one delta to the next.
 const AGAIN_MS: u64 = 900;
 /// Most explanations in a second: each holds heartbeats up for as long as it takes.
@@ -73,6 +71,11 @@ impl ReadExplanations {
         due.into_iter().rev().map(|(_, job)| job).collect()
     }
 }
+
+/// So long after the last look the owner still speaks every second, ms.
+pub(super) const LOOKED_MS: u64 = 15_000;
+/// Age up to which what is no fact is shown without waiting, ms: a second, and what a walk and a publication take.
+pub(super) const FRESH_MS: u64 = 1_250;
 
 #[cfg(test)]
 mod tests {

@@ -29,7 +29,6 @@ pub struct Views {
     drains: SharedMap<Arc<str>, Drain>,
     pauses: SharedMap<PauseTarget, Pause>,
     choice: Option<Arc<SchedulerChoice>>,
-    /// The newest ones.
     decisions: SharedMap<FactNumber, Arc<Decision>>,
     market: MarketView,
     durations: JobDurations,
@@ -106,7 +105,6 @@ impl ReadModel {
         model
     }
 
-    /// What it shows now.
     pub fn views(&self) -> &Views {
         &self.views
     }
@@ -253,7 +251,6 @@ impl ReadModel {
 }
 
 impl Views {
-    /// The last fact in them.
     pub fn number(&self) -> FactNumber {
         self.number
     }
@@ -345,7 +342,6 @@ impl Views {
         &self.durations
     }
 
-    /// The newest decisions by number.
     pub(crate) fn decisions(&self) -> impl DoubleEndedIterator<Item = (&FactNumber, &Arc<Decision>)> {
         self.decisions.iter()
     }

@@ -32,7 +32,6 @@ pub(crate) struct Samples {
     reasons_mono_ms: u64,
 }
 
-/// The slots at a moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sample {
     /// Epoch ms.
@@ -41,13 +40,11 @@ pub(crate) struct Sample {
     pub(crate) slots: PerKind<u32>,
     pub(crate) used: PerKind<u32>,
     pub(crate) waiting: PerKind<u64>,
-    /// Slots that containers hold.
     pub(crate) containers: u64,
     /// By name.
     pub(crate) queues: Vec<QueueSample>,
 }
 
-/// A queue at that moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct QueueSample {
     pub(crate) queue: Arc<str>,

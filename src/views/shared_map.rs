@@ -4,7 +4,6 @@ use std::borrow::Borrow;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most entries of a chunk.
 const CHUNK: usize = 128;
 
 /// Entries in their order.
@@ -40,7 +39,6 @@ impl<K, V> SharedMap<K, V> {
 }
 
 impl<K: Ord, V> SharedMap<K, V> {
-    /// The value of a key.
     pub(crate) fn get<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
     where
         K: Borrow<Q>,
@@ -61,7 +59,6 @@ impl<K: Ord, V> SharedMap<K, V> {
 }
 
 impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
-    /// The value of a key, to change it.
     pub(crate) fn get_mut<Q: Ord + ?Sized>(&mut self, key: &Q) -> Option<&mut V>
     where
         K: Borrow<Q>,
@@ -72,7 +69,6 @@ impl<K: Ord + Clone, V: Clone> SharedMap<K, V> {
         Arc::make_mut(chunk).get_mut(found).map(|(_, value)| value)
     }
 
-    /// Sets the value of a key.
     pub(crate) fn insert(&mut self, key: K, value: V) {
         let index = self.chunk_of(&key);
         let chunks = Arc::make_mut(&mut self.chunks);

@@ -18,11 +18,9 @@ use super::samples::Samples;
 use super::shown::Shown;
 use super::volatile::Volatile;
 
-/// The scheduler that ruled.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredScheduler {
     pub(crate) policy: PolicyName,
-    /// Its name, for display.
     pub(crate) name: String,
     /// Since when it ruled, epoch ms.
     pub(crate) since_ms: i64,
@@ -55,6 +53,12 @@ impl StoredViews {
 }
 
 /// What the owner said last, as far as facts imply it.
+fn all_slots(trackers: &[TrackerSnapshot]) -> PerKind<u32> {
+    trackers.iter().fold(PerKind::default(), |sum: PerKind<u32>, tracker| {
+        PerKind::new(sum.map.saturating_add(tracker.slots.map), sum.reduce.saturating_add(tracker.slots.reduce))
+    })
+}
+
 fn implied(views: &Views, scheduler: &StoredScheduler, totals: Option<LedgerTotals>) -> VolatileDelta {
     let queues = queues_of(views);
     let trackers = trackers_of(views);
@@ -66,9 +70,7 @@ fn implied(views: &Views, scheduler: &StoredScheduler, totals: Option<LedgerTota
             .map(of)
             .fold(PerKind::default(), |sum: PerKind<u64>, one| PerKind::new(sum.map + one.map, sum.reduce + one.reduce))
     };
-    let slots = trackers.iter().fold(PerKind::default(), |sum: PerKind<u32>, tracker| {
-        PerKind::new(sum.map.saturating_add(tracker.slots.map), sum.reduce.saturating_add(tracker.slots.reduce))
-    });
+    let slots = all_slots(&trackers);
     let rules = scheduler.policy == PolicyName::Dynamic;
     let price = views.market().tick().filter(|_| rules).map(|tick| tick.price.to_string());
     let containers = views.applications().map(|application| application.live_count() as u64).sum();

@@ -16,7 +16,6 @@ const QUEUES: usize = 100;
 /// What queues were sold at a tick.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct TickShares {
-    /// Its number.
     pub(crate) tick: u64,
     /// When, epoch ms.
     pub(crate) time_ms: i64,
@@ -26,7 +25,6 @@ pub(crate) struct TickShares {
     pub(crate) queues: Arc<[QueueShare]>,
 }
 
-/// What a queue was sold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct QueueShare {
     pub(crate) queue: QueueName,

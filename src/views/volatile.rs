@@ -50,7 +50,6 @@ struct UnfinishedExplanation {
     whole: OnceLock<Explanation>,
 }
 
-/// A list whose values are shared.
 pub(super) type SharedList<T> = Arc<Vec<Arc<T>>>;
 
 /// A tracker, and when it was seen last, ms of the monotonic clock.
@@ -80,7 +79,6 @@ impl LastExplanation {
 }
 
 impl Volatile {
-    /// Takes in what has changed.
     pub(super) fn apply(&mut self, delta: VolatileDelta) {
         self.at = delta.at;
         self.number = delta.wait_for;

@@ -8,7 +8,6 @@ use crate::model::Kind;
 use super::rows::Rows;
 use super::time_text::format_time;
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "capacity.html")]
 pub(super) struct CapacityPage<'a> {

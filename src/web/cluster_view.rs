@@ -16,7 +16,6 @@ use super::time_text::format_duration;
 /// Age from which a snapshot says so, ms: newer ones are due every second.
 const OLD_MS: i64 = 5_000;
 
-/// A snapshot of the cluster.
 #[derive(Clone, Debug)]
 pub(super) struct ClusterView {
     pub(super) overview: Arc<ClusterSnapshot>,
@@ -26,27 +25,18 @@ pub(super) struct ClusterView {
 
 impl ClusterView {
     /// The newest snapshot that may be shown.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
         let overview = timeout(ANSWER_TIMEOUT, state.owner.overview()).await;
         Self::found(state, overview.ok().and_then(Result::ok))
     }
 
     /// The same with the jobs of its report.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub(super) async fn with_jobs<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
         let overview = timeout(ANSWER_TIMEOUT, state.owner.overview_with_jobs()).await;
         Self::found(state, overview.ok().and_then(Result::ok))
     }
 
     /// A snapshot that was found; none: there is none to be had.
-    ///
-    /// # Errors
-    /// Why there is none.
     pub(super) fn found<O: Owner>(state: &WebState<O>, overview: Option<Arc<ClusterSnapshot>>) -> Result<Self, String> {
         let overview = overview.ok_or_else(|| unavailable(state))?;
         let health = state.owner.health();

@@ -8,7 +8,6 @@ use crate::model::PerKind;
 use super::rows::{Rows, cut};
 use super::time_text::format_time;
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "constraint.html")]
 pub(super) struct ConstraintPage<'a> {

@@ -10,26 +10,23 @@ use axum::extract::State;
 use axum::http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
-use crate::engine::Caller;
-use crate::engine::{DeadlineChange, DeadlineFields};
+use crate::engine::{Caller, DeadlineChange, DeadlineFields};
 use crate::model::JobId;
 
 use super::believed_caller::{check_believable, take_user};
-use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::request_body::form_fields;
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// A change and who asks for it.
 struct Wanted {
     job: JobId,
     change: DeadlineChange,
     user: String,
 }
 
-/// Handles `/scheduler/deadline`.
 pub(super) async fn deadline<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let wanted = match read(&request, state.owner.market_presence()) {
         Ok(wanted) => wanted,

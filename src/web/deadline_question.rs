@@ -3,27 +3,22 @@
 use std::collections::BTreeMap;
 use std::str::FromStr;
 
-use crate::engine::DeadlineQuestion;
-use crate::engine::{DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost};
+use crate::engine::{DeadlineQuestion, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost};
 use crate::model::{PartsPerMillion, PerKind};
 
-/// Bytes of a MB.
 const MB: u128 = 1 << 20;
 /// Bytes of a split where the number of maps is not given: a block of Hadoop 1.
 const SPLIT_BYTES: u64 = 64 << 20;
 /// Most maps of a question: as many as a job may have.
 const MOST_MAPS: u32 = 1_000_000;
 
-/// A question that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum QuestionError {
     /// Neither kind of body.
     #[error("the question is not a JSON object: {0}")]
     NoObject(String),
-    /// A form that cannot be decoded.
     #[error("the fields of the form are not URL-encoded UTF-8 text")]
     NoForm,
-    /// No such field.
     #[error(
         "{0:?} is not a field of a question; expected volumeMb, largestMb, reduces, deadlineMs, maps, mapMsPerMb, reduceMsPerMb, \
              copyMsPerMb, mapTaskMs, reduceTaskMs, filterRatio, keys, user, jobName, mapClass, reduceClass"
@@ -31,16 +26,11 @@ pub(super) enum QuestionError {
     Unknown(String),
     /// A field that is needed.
     #[error("{name} is missing; expected {expected}")]
-    Missing {
-        name: &'static str,
-        /// What it holds.
-        expected: &'static str,
-    },
+    Missing { name: &'static str, expected: &'static str },
     /// A field that holds something else.
     #[error("{name}: {value:?} is not {expected}")]
     Field {
         name: String,
-        /// What it holds.
         value: String,
         /// What it should hold.
         expected: &'static str,
@@ -77,7 +67,6 @@ const NAMES: [&str; 16] = [
     "reduceClass",
 ];
 
-/// Fields by name.
 struct Fields<'a>(&'a BTreeMap<String, String>);
 
 impl Fields<'_> {

@@ -15,7 +15,6 @@ const NO_SHARE: &str = "NA";
 /// Priorities as Hadoop names them, the highest first.
 const PRIORITIES: [&str; 5] = ["VERY_HIGH", "HIGH", "NORMAL", "LOW", "VERY_LOW"];
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "fair.html")]
 pub(super) struct FairPage<'a> {

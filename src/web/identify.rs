@@ -2,14 +2,15 @@
 
 use axum::http::HeaderMap;
 use axum::http::header::AUTHORIZATION;
+use tokio::time::timeout;
 
-use super::form_body::form_fields;
-use super::owner::{MarketPresence, Owner};
+use super::owner::{MarketPresence, Owner, OwnerGone};
 use super::page_user::{PageLogin, PageUser};
+use super::request_body::form_fields;
 use super::same_site::came_through_proxy;
 use super::sessions::session_in_cookies;
 use super::signed_request::HttpRequest;
-use super::state::WebState;
+use super::state::{ANSWER_TIMEOUT, WebState};
 use super::viewer::Viewer;
 
 /// How the value of `Authorization` begins that has a session.
@@ -50,9 +51,7 @@ pub(super) async fn viewer_of_page<O: Owner>(state: &WebState<O>, request: &Http
 }
 
 /// Who asks the API, and the session that says so; `user`: who it is by a login of pages.
-///
-/// # Errors
-/// [`BadBearer`]. A cookie that is none makes a stranger: browsers send it until it is over.
+/// A cookie that is none makes a stranger: browsers send it until it is over.
 pub(super) async fn viewer_of_program<O: Owner>(
     state: &WebState<O>,
     headers: &HeaderMap,
@@ -84,4 +83,15 @@ fn bearer_in(headers: &HeaderMap) -> Option<&str> {
     let value = headers.get(AUTHORIZATION)?.to_str().ok()?.trim();
     let (scheme, session) = value.split_once(|c: char| c.is_ascii_whitespace()).unwrap_or((value, ""));
     scheme.eq_ignore_ascii_case(BEARER).then(|| session.trim())
+}
+
+/// Whether a viewer is an administrator.
+pub(super) async fn is_administrator<O: Owner>(state: &WebState<O>, viewer: &Viewer) -> Result<bool, OwnerGone> {
+    match viewer.is_administrator() {
+        Some(is_one) => Ok(is_one),
+        None => {
+            let asked = timeout(ANSWER_TIMEOUT, state.owner.is_administrator(viewer.caller())).await;
+            asked.unwrap_or(Err(OwnerGone))
+        }
+    }
 }

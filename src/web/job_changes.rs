@@ -7,13 +7,12 @@ use tokio::time::timeout;
 
 use crate::engine::{Caller, Refusal};
 
-use super::job_forms::JobForms;
 use super::owner::{JobChange, Owner, OwnerGone};
 use super::page_user::PageUser;
 use super::response::{text, with_allow};
 use super::same_site::is_from_own_page;
 use super::signed_request::HttpRequest;
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::{ANSWER_TIMEOUT, JobForms, WebState};
 
 /// Changes a job in the name of the user who asks, or of none, and leads back to the page.
 pub(super) async fn change_job<O: Owner>(
@@ -47,9 +46,6 @@ pub(super) async fn change_job<O: Owner>(
 }
 
 /// Refuses a form of a user, or of none, that may change no job: switched off, or one that a page of another site may have sent.
-///
-/// # Errors
-/// What to answer.
 pub(super) fn check_form(job_forms: JobForms, headers: &HeaderMap, user: &str) -> Result<(), Box<Response<Body>>> {
     let (status, why) = match job_forms {
         JobForms::Off => (StatusCode::FORBIDDEN, "webinterface.private.actions is false: pages change nothing"),

@@ -18,9 +18,7 @@ use crate::market::JobUpload;
 /// Why a file is neither stored nor given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRefusal {
-    /// The status of the answer.
     pub(crate) status: StatusCode,
-    /// The reason.
     pub(crate) text: String,
 }
 
@@ -36,10 +34,8 @@ pub struct NewUpload {
     pub(crate) length_bytes: Option<u64>,
 }
 
-/// A part of an upload.
 #[derive(Debug)]
 pub(crate) enum UploadPiece {
-    /// The next bytes.
     Bytes(Bytes),
     /// All bytes have been sent; without this the upload has been cut off.
     End,
@@ -50,27 +46,21 @@ pub(crate) enum UploadPiece {
 pub struct UploadSink {
     /// Takes the pieces; closed when the upload has failed.
     pub(crate) pieces: mpsc::Sender<UploadPiece>,
-    /// The outcome.
     pub(crate) stored: oneshot::Receiver<Result<u64, FileRefusal>>,
     /// Done when the upload has to give way to others.
     pub(crate) gives_way: oneshot::Receiver<()>,
 }
 
-/// A worker's request for a file of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobFileRequest {
     /// Path and query as received: what is signed.
     pub(crate) path_and_query: String,
-    /// The signature.
     pub(crate) url_hash: String,
 }
 
-/// A file of a job, piece by piece.
 #[derive(Debug)]
 pub struct JobFile {
-    /// Headers of the answer.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// The content.
     pub(crate) body: PieceBody,
 }
 
@@ -84,7 +74,6 @@ pub(crate) struct PieceBody {
 }
 
 impl FileRefusal {
-    /// A refusal with this status.
     pub(crate) fn new(status: StatusCode, text: impl fmt::Display) -> Self {
         Self { status, text: text.to_string() }
     }

@@ -14,8 +14,8 @@ use crate::market::{Answer, JobRequest, Operation, ParsedQuery};
 use crate::model::AttemptId;
 
 use super::believed_caller::{check_believable, take_user};
-use super::form_body::form_fields;
 use super::owner::{MarketPresence, Owner, OwnerGone};
+use super::request_body::form_fields;
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::{HttpRequest, answer_json, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};

@@ -4,51 +4,35 @@
 //! shows a change is sent only after the change is durable. A request may wait for the owner, the owner never waits for
 //! a request.
 
-mod administrator;
 mod api;
 mod applications;
 mod believed_caller;
-mod body_pieces;
 mod capacity_page;
 mod cluster_view;
-mod confirm_page;
 mod constraint_page;
-mod container_metrics;
-mod cookie;
 mod daemon_status;
 mod deadline_api;
 mod deadline_question;
-mod decisions_shown;
-mod denied;
 mod fair_page;
-mod form_body;
 mod identify;
 mod job_changes;
 mod job_files;
-mod job_forms;
-mod job_parts_owner;
-mod local_names;
 mod log_ticket;
-mod metric_writer;
 mod metrics;
 mod metrics_format;
-mod negotiation;
-mod order_quote;
-mod own_work;
 mod owner;
 mod owner_gone;
 mod page_login;
 mod page_query;
 mod page_user;
 mod pages;
-mod pause_api;
 mod pictures;
 mod plays;
 mod pool_metrics;
 mod quotes;
 mod read_api;
 mod report;
-mod request_times;
+mod request_body;
 mod response;
 mod routes;
 mod rows;
@@ -57,14 +41,11 @@ mod scheduler_api;
 mod scheduler_page;
 mod sessions;
 mod sign_in;
-mod signed_read;
 mod signed_request;
-mod signer;
 mod start_changes;
 mod state;
 mod stock;
 mod switch_plan;
-mod switch_question;
 mod tasks_api;
 mod time_text;
 mod upload;
@@ -87,18 +68,17 @@ pub use api::EventStreams;
 pub use applications::ApplicationOwner;
 pub(crate) use applications::{ApplicationAccess, ApplicationReply, NewsWait};
 pub(crate) use job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, PieceBody, UploadPiece, UploadSink};
-pub use job_forms::JobForms;
-pub use job_parts_owner::JobPartsOwner;
-pub(crate) use own_work::{OwnWork, UsedLimit};
-pub use owner::{ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone};
-pub(crate) use owner::{HEALTHY, HistoryTotals};
+pub use owner::{
+    ClusterPart, Health, JobChange, JobPartsOwner, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
+    PlanQuestion, PlanRefusal,
+};
+pub(crate) use owner::{HEALTHY, HistoryTotals, OwnWork, ReadRefusal, SignedRead, UsedLimit};
 pub(crate) use page_user::{PageLogin, SimpleLogin};
 pub(crate) use pages::JobFilter;
 pub(crate) use plays::MOST_KEPT_PLAYS;
 pub use plays::{PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
 pub use sessions::Sessions;
-pub(crate) use signed_read::{ReadRefusal, SignedRead};
-pub use state::{ServedPorts, WebState};
+pub use state::{JobForms, ServedPorts, WebState};
 pub(crate) use stock::{
     ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
     StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
@@ -106,7 +86,6 @@ pub(crate) use stock::{
     TaskList,
 };
 pub use stock::{StockOwner, StockSettings};
-pub use switch_question::{PlanQuestion, PlanRefusal};
 
 /// Answered when all connections are in use.
 const KEPT_PATHS: &[&str] = &["/healthz", "/readyz"];

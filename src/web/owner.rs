@@ -3,24 +3,21 @@
 use std::sync::Arc;
 
 use crate::api::{
-    BudgetImageStatus, JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory,
-    Statement, SwitchPlan, UploadRules, WhatIfAnswer, Workers,
+    BudgetImageStatus, JobCounter, JobDetail, JobEvent, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory,
+    Report, SpendingHistory, Statement, SwitchPlan, UploadRules, WhatIfAnswer, Workers,
 };
 use crate::engine::{
     Caller, ClusterSnapshot, Container, DeadlineChange, DeadlineQuestion, Explained, JobSnapshot, PauseTarget, Refusal,
 };
+use crate::latency::LatencyCounts;
 use crate::market::{Acl, Answer, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
 use crate::model::{ApplicationId, AttemptId, Credits, JobId, QueueName};
 use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown};
 
 use super::applications::ApplicationOwner;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadSink};
-use super::job_parts_owner::JobPartsOwner;
-use super::own_work::OwnWork;
 use super::pages::JobFilter;
-use super::signed_read::{ReadRefusal, SignedRead};
 use super::stock::StockOwner;
-use super::switch_question::{PlanQuestion, PlanRefusal};
 
 pub use super::owner_gone::{LedgerUnreadable, OwnerGone};
 
@@ -43,10 +40,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// Reads a part of a queue's durable ledger entries; none if the queue never existed. Does not use the owner
     /// thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the ledger cannot be read.
     fn statement(
         &self,
         queue: QueueName,
@@ -54,17 +47,9 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     ) -> impl Future<Output = Result<Option<Statement>, LedgerUnreadable>> + Send;
 
     /// Reads the durable prices over time. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the history cannot be read.
     fn price_history(&self, page: HistoryPage) -> impl Future<Output = Result<PriceHistory, LedgerUnreadable>> + Send;
 
     /// Reads what a queue has paid over time; none if the queue never existed. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the history cannot be read.
     fn spending_history(
         &self,
         queue: QueueName,
@@ -72,17 +57,9 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     ) -> impl Future<Output = Result<Option<SpendingHistory>, LedgerUnreadable>> + Send;
 
     /// Reads a report. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the state cannot be read.
     fn report(&self, request: ReportRequest) -> impl Future<Output = Result<Report, LedgerUnreadable>> + Send;
 
     /// Why a job has the slots that it has; none for an unknown job. `sees_names`: whether other queues may be named.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn explain(
         &self,
         job: JobId,
@@ -92,10 +69,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     /// A job with its attempts, or with those that have not ended, from the `first` on, as an answer before has named it; none for
     /// an unknown job. The job's access lists must let
     /// a `viewer` see it.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn tasks(
         &self,
         job: JobId,
@@ -105,18 +78,10 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     ) -> impl Future<Output = Result<Result<Option<JobTasks>, Refusal>, OwnerGone>> + Send;
 
     /// All workers.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn workers(&self) -> impl Future<Output = Result<Workers, OwnerGone>> + Send;
 
     /// Stops or resumes the start of work in a part of the cluster, in the name of a caller. Completes when the change is
     /// durable.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come. The change may have been made.
     fn change_starts(
         &self,
         part: ClusterPart,
@@ -125,10 +90,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     ) -> impl Future<Output = Result<Result<MarketReply, Refusal>, OwnerGone>> + Send;
 
     /// Changes a job in the name of a caller; forms of pages name no user. Completes when the change is durable.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come. The change may have been made.
     fn change_job(
         &self,
         job: JobId,
@@ -137,10 +98,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
 
     /// Whether a user may see the logs of an attempt's job.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn check_view_logs(
         &self,
         attempt: AttemptId,
@@ -149,39 +106,23 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// A ticket for the logs of an attempt, for a user who may see them; none if the key of the job is not kept. Does
     /// not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the key cannot be read.
     fn log_ticket(
         &self,
         attempt: AttemptId,
     ) -> impl Future<Output = Result<Option<LogTicket>, LedgerUnreadable>> + Send;
 
     /// Whether a job would be accepted with its deadline; none unless the constraint scheduler rules. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn what_if(
         &self,
         question: DeadlineQuestion,
     ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send;
 
     /// What a switch of the scheduler would do now. Asks the owner thread, one plan at a time. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`PlanRefusal`]
     fn plan_switch(&self, _question: PlanQuestion) -> impl Future<Output = Result<SwitchPlan, PlanRefusal>> + Send {
         std::future::ready(Err(OwnerGone.into()))
     }
 
     /// What a deadline order of a queue would buy at the next tick. Changes nothing.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come.
     fn quote_order(
         &self,
         queue: QueueName,
@@ -215,26 +156,14 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     }
 
     /// A snapshot of the cluster; the jobs of its report may be missing or old. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] when no answer will come.
     fn overview(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send;
 
     /// The same with the jobs of its report.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] when no answer will come.
     fn overview_with_jobs(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send {
         self.overview()
     }
 
     /// All that is shown at one moment, facts and what is none. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] when no answer will come.
     fn shown(&self, at: LookAt) -> impl Future<Output = Result<Shown, OwnerGone>> + Send {
         async move {
             let overview = match at {
@@ -252,29 +181,17 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// Why a job has no more slots, as the owner said it a moment ago; none: it has not said it in time. Does not use the owner
     /// thread, which says it of the jobs that are asked for here with all else that is no fact.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] when no answer will come.
     fn last_explanation(&self, _job: JobId) -> impl Future<Output = Result<Option<LastExplanation>, OwnerGone>> + Send {
         std::future::ready(Ok(None))
     }
 
     /// A job that is over with its attempts, as it was before its end; none of an unknown one. Does not use the owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] when no answer will come.
     fn ended_job(&self, _job: JobId) -> impl Future<Output = Result<Option<Arc<JobView>>, OwnerGone>> + Send {
         std::future::ready(Ok(None))
     }
 
     /// Containers of an application that are complete, with higher numbers than `after`, at most so many. Does not use the
     /// owner thread.
-    ///
-    /// # Errors
-    ///
-    /// [`LedgerUnreadable`] if the state cannot be read.
     fn complete_containers(
         &self,
         _application: ApplicationId,
@@ -287,9 +204,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// A job down to its attempts; none of an unknown one. Its access lists must let the viewer see it. Does not use the owner
     /// thread while they are off.
-    ///
-    /// # Errors
-    /// [`OwnerGone`] when no answer will come.
     fn job_detail(
         &self,
         _job: JobId,
@@ -299,9 +213,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     }
 
     /// The newest jobs that pass a filter, at most so many, and how many more there are. Does not use the owner thread.
-    ///
-    /// # Errors
-    /// [`OwnerGone`] when no answer will come.
     fn jobs(
         &self,
         filter: JobFilter,
@@ -316,9 +227,6 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     }
 
     /// The attempts that hold slots. Does not use the owner thread.
-    ///
-    /// # Errors
-    /// [`OwnerGone`] when no answer will come.
     fn live_attempts(&self) -> impl Future<Output = Result<Vec<LiveAttempt>, OwnerGone>> + Send {
         std::future::ready(Ok(Vec::new()))
     }
@@ -353,7 +261,6 @@ pub enum JobChange {
     /// Gives it another deadline, or none.
     Deadline(DeadlineChange),
     Kill,
-    /// Ends one of its attempts.
     EndAttempt {
         attempt: AttemptId,
         /// As FAILED instead of KILLED.
@@ -392,7 +299,6 @@ pub struct HistoryTotals {
     pub(crate) waiting: u64,
 }
 
-/// Health of the daemon.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Health {
     /// The owner's thread runs. If not, the daemon should be restarted.
@@ -419,7 +325,6 @@ pub struct Health {
     pub defect: Option<String>,
     /// How many were found broken: more than 0 is a defect.
     pub invariant_violations: u64,
-    /// Histories of jobs.
     pub histories: HistoryTotals,
     /// Store updates without a row to change: more than 0 is a defect.
     pub rowless_updates: u64,
@@ -435,4 +340,128 @@ impl Health {
             .flatten()
             .map(String::as_str)
     }
+}
+
+/// The way to them. It does not use the owner thread; who may see a job is asked before. Without methods of its own there are
+/// none.
+pub trait JobPartsOwner: Send + Sync + 'static {
+    /// The counters of a job, by group and name, of one that runs as far as its attempts are done; none of an unknown job.
+    fn job_counters(
+        &self,
+        _job: JobId,
+    ) -> impl Future<Output = Result<Option<Vec<JobCounter>>, LedgerUnreadable>> + Send {
+        std::future::ready(Ok(None))
+    }
+
+    /// The completion events of a job from a number on, at most so many.
+    fn job_events(
+        &self,
+        _job: JobId,
+        _first: usize,
+        _most: usize,
+    ) -> impl Future<Output = Result<Vec<JobEvent>, LedgerUnreadable>> + Send {
+        std::future::ready(Ok(Vec::new()))
+    }
+}
+
+/// What the threads of a daemon have counted.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnWork {
+    /// Times from the frames of heartbeats to their answers.
+    pub(crate) heartbeats: LatencyCounts,
+    /// Times of commits to `state.db`.
+    pub(crate) commits: LatencyCounts,
+    /// Facts that are not durable yet.
+    pub(crate) facts_waiting: u64,
+    /// Reloads of the configuration that changed what they say.
+    pub(crate) reloads_done: u64,
+    /// Reloads that changed nothing: something was wrong.
+    pub(crate) reloads_failed: u64,
+    pub(crate) limits: Vec<UsedLimit>,
+    /// Most tasks of unfinished jobs; none: as many as there are.
+    pub(crate) max_tasks: Option<u64>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct UsedLimit {
+    pub(crate) name: &'static str,
+    /// How much there is.
+    pub(crate) used: u64,
+    /// How much there may be.
+    pub(crate) most: u64,
+}
+
+impl UsedLimit {
+    /// How full it is; 1: no more of it.
+    pub(super) fn ratio(self) -> f64 {
+        self.used as f64 / self.most.max(1) as f64
+    }
+}
+
+/// A call of job clients, by a signer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignedRead {
+    /// The call, as RPC frames it.
+    pub(crate) frame: Vec<u8>,
+    pub(crate) user: Arc<str>,
+    /// Whether the signature proves the role `admin`.
+    pub(crate) has_admin_role: bool,
+}
+
+/// Why a read is not answered.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ReadRefusal {
+    /// It is no call that reads something of a job.
+    #[error("{0}")]
+    NotARead(String),
+    /// The answer is too long to be kept.
+    #[error("the answer is longer than {0} bytes: ask by RPC")]
+    TooLong(u64),
+    /// The owner is gone, or has too much to do.
+    #[error("{0}")]
+    Unavailable(String),
+}
+
+impl From<OwnerGone> for ReadRefusal {
+    fn from(gone: OwnerGone) -> Self {
+        Self::Unavailable(gone.to_string())
+    }
+}
+
+/// A switch that might be made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlanQuestion {
+    /// The scheduler, by name or class name.
+    pub to: String,
+    /// Where jobs move whose queue it lacks.
+    pub move_to: Option<String>,
+    pub by: String,
+    /// Whether budgets and bids may be shown.
+    pub sees_money: bool,
+}
+
+/// Why there is no plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PlanRefusal {
+    /// The name.
+    #[error("{0}")]
+    UnknownScheduler(String),
+    /// Somebody else asks.
+    #[error("only administrators see what a switch would do, who sign in by jobtracker open")]
+    NotAdministrator,
+    /// A name is believed, and no name shows money.
+    #[error(
+        "a plan of a switch to the market has budgets and bids: expected an administrator who signs in by jobtracker open, or, \
+         where there are no keys to sign in with, jobtracker scheduler plan dynamic on the machine of the JobTracker"
+    )]
+    Private,
+    /// The files of the scheduler.
+    #[error("{0}")]
+    Files(String),
+    /// One at a time.
+    #[error("another plan is being made: ask again in a second")]
+    Busy,
+    /// No answer will come.
+    #[error("{0}")]
+    Gone(#[from] OwnerGone),
 }

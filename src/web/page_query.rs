@@ -16,7 +16,6 @@ pub(super) struct PageQuery {
     pub(super) change: Option<(String, FormChange)>,
 }
 
-/// A change of a job as a form has it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum FormChange {
     Pool(String),

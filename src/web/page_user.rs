@@ -10,15 +10,14 @@ use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-use super::cookie::cookie;
-use super::form_body::values_of;
+use super::request_body::values_of;
+use super::sessions::cookie;
 
 pub(super) const COOKIE_NAME: &str = "hadoop.auth";
 /// Between what is signed and the signature.
 const SIGNATURE: &str = "&s=";
 /// The type of these names in the cookie.
 const TYPE: &str = "simple";
-/// The parameter that gives a name.
 const USER_NAME: &str = "user.name";
 /// The longest name, bytes: a browser drops a cookie of more than 4 KiB, and the name is in it twice.
 const MAX_USER_BYTES: usize = 255;
@@ -29,13 +28,11 @@ pub enum PageLogin {
     /// It does not.
     #[default]
     Nameless,
-    /// All are this user.
     OneUser(Arc<str>),
     /// By `user.name`, then by the cookie.
     Simple(SimpleLogin),
 }
 
-/// Names that are believed.
 #[derive(Clone, PartialEq, Eq)]
 pub struct SimpleLogin {
     secret: Arc<[u8]>,
@@ -47,7 +44,6 @@ pub struct SimpleLogin {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PageUser(pub(super) Arc<str>);
 
-/// What a request says.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Said {
     Nothing,
@@ -87,7 +83,6 @@ impl SimpleLogin {
         self.allows_nameless
     }
 
-    /// The value of the cookie.
     fn cookie(&self, user: &str, end_ms: i64) -> String {
         let signed = format!("u={user}&p={user}&t={TYPE}&e={end_ms}");
         let signature = self.signature(&signed);

@@ -6,10 +6,8 @@ use std::sync::Arc;
 
 use crate::api::PlayComparison;
 
-/// Most plays whose outcomes are kept.
 pub(crate) const MOST_KEPT_PLAYS: usize = 16;
 
-/// What a form asks for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PlayForm {
     /// Another scheduler, by name or class name; empty: that of the configuration.
@@ -26,27 +24,20 @@ pub struct PlayForm {
     pub until_ms: Option<i64>,
 }
 
-/// A play that was begun.
 #[derive(Clone, Debug)]
 pub struct PlayRun {
     /// Its name in addresses.
     pub id: String,
-    /// What it is of.
     pub form: PlayForm,
-    /// Who asked for it.
     pub by: String,
-    /// When, epoch ms.
     pub begun_ms: i64,
     /// Until when it is kept once it is over, epoch ms.
     pub kept_until_ms: Option<i64>,
-    /// What has become of it.
     pub state: PlayState,
 }
 
-/// What has become of a play.
 #[derive(Clone, Debug)]
 pub enum PlayState {
-    /// It runs.
     Running,
     /// Both plays are over.
     Done(Arc<PlayComparison>),
@@ -66,11 +57,9 @@ pub enum PlayRefusal {
     /// A field holds what it cannot.
     #[error("{field}: {value:?} is not {expected}")]
     Field {
-        /// Its name.
         field: &'static str,
         /// The beginning of what it holds.
         value: String,
-        /// What it should hold.
         expected: String,
     },
     /// No thread.

@@ -6,7 +6,7 @@ use std::fmt;
 use crate::api::{ExactDecimal, PoolShares, ReportedGroup};
 use crate::model::{Kind, PerKind};
 
-use super::metric_writer::{MetricWriter, kind_name};
+use super::metrics_format::{MetricWriter, kind_name};
 
 /// Pools with labels of their own; the others are summed.
 const LABELLED: usize = 500;

@@ -14,7 +14,6 @@ pub(super) struct QuoteRow {
     /// None: a buyer that bids nothing now.
     pub(super) queue: Option<QueueName>,
     pub(super) rate: Credits,
-    /// The price that it would make.
     pub(super) price: Credits,
     pub(super) share: String,
     pub(super) map_slots: u32,

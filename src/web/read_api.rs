@@ -13,13 +13,11 @@ use tokio::time::timeout;
 use crate::market::{Answer, Operation, ParsedQuery};
 use crate::model::from_hex;
 
-use super::owner::{Owner, OwnerGone};
+use super::owner::{Owner, OwnerGone, ReadRefusal, SignedRead};
 use super::response::{fresh, json_refusal};
-use super::signed_read::{ReadRefusal, SignedRead};
 use super::signed_request::{HttpRequest, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Maximum size of a call, bytes.
 const MAX_CALL_BYTES: usize = 512;
 
 const BASE64: &str = "text/plain; charset=us-ascii";

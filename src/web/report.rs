@@ -17,7 +17,6 @@ use super::response::{JSON, fresh, json, json_refusal};
 use super::signed_request::{HttpRequest, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Handles `/scheduler/report`.
 pub(super) async fn report<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     let permitted = match state.owner.market_presence() {
         MarketPresence::Ruling | MarketPresence::Signing | MarketPresence::Idle => permit_signed(&state, request).await,

@@ -16,14 +16,14 @@ use crate::http::require_served_name;
 use super::cluster_view::views_complaint;
 use super::daemon_status::daemon_status;
 use super::log_ticket::log_ticket;
-use super::order_quote::order_quote;
 use super::owner::{HEALTHY, Owner};
-use super::request_times::{RequestTimes, count_request};
 use super::state::WebState;
+use super::what_if::order_quote;
+use super::work_metrics::{RequestTimes, count_request};
 use super::worker_health::WorkerHealth;
 use super::{
-    api, applications, deadline_api, local_names, metrics, page_login, pages, pause_api, read_api, report, response,
-    scheduler_api, sign_in, stock, tasks_api, upload, workers_api,
+    api, applications, believed_caller, deadline_api, metrics, page_login, pages, read_api, report, response,
+    scheduler_api, sign_in, start_changes, stock, tasks_api, upload, workers_api,
 };
 
 /// `/readyz` waits this long for what is known of the workers.
@@ -48,7 +48,7 @@ pub(super) fn routes<O: Owner>(state: Arc<WebState<O>>) -> Router {
     let applications = if state.owner.is_live() { applications::routes(&state) } else { Router::new() };
     let router = router
         .layer(from_fn_with_state(state.clone(), page_login::identify_page_user::<O>))
-        .layer(from_fn_with_state(state.clone(), local_names::check_names::<O>))
+        .layer(from_fn_with_state(state.clone(), believed_caller::check_names::<O>))
         .merge(applications)
         .fallback(pages::no_such_page::<O>)
         .with_state(state);
@@ -67,7 +67,7 @@ fn live_routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/scheduler/logticket", any(log_ticket::<O>))
         .route("/scheduler/quote", any(order_quote::<O>))
         .route("/scheduler/history", any(scheduler_api::history::<O>))
-        .route("/scheduler/pause", any(pause_api::pause::<O>))
+        .route("/scheduler/pause", any(start_changes::pause::<O>))
         .route("/scheduler/queues", any(scheduler_api::queue_status::<O>))
         .route("/scheduler/read", any(read_api::read::<O>))
         .route("/scheduler/jobs", any(tasks_api::job_times::<O>))

@@ -12,16 +12,15 @@ use crate::api::{Explanation, QueueStatuses};
 use crate::market::answer::{render, render_error, short_host};
 use crate::market::{Answer, HistoryPage, Operation, ParsedQuery, StatementPage};
 
-use super::form_body::read_form;
 use super::owner::{LedgerUnreadable, MarketPresence, Owner, OwnerGone};
 use super::page_query::PageQuery;
+use super::request_body::read_form;
 use super::response::{JSON, XML, fresh, json, json_refusal};
 use super::scheduler_page::scheduler_page;
 use super::signed_request::{HttpRequest, answer_json, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 use super::what_if::{is_what_if, what_if};
 
-/// Handles `/scheduler`.
 pub(super) async fn scheduler<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     let error = |status, message: &str| fresh(status, XML, render_error(message, short_host(&state.host)));
     let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();

@@ -10,7 +10,6 @@ use crate::market::answer::short_host;
 
 use super::capacity_page::CapacityPage;
 use super::cluster_view::ClusterView;
-use super::confirm_page::ConfirmPage;
 use super::constraint_page::ConstraintPage;
 use super::fair_page::FairPage;
 use super::job_changes::change_job;
@@ -20,6 +19,7 @@ use super::page_user::PageUser;
 use super::response::{HTML, JSON, fresh, json, text, with_allow};
 use super::signed_request::{HttpRequest, check_method};
 use super::state::WebState;
+use super::time_text::format_time;
 
 /// The policy of a page with forms, which go to this server alone.
 const FORMS_POLICY: &str =
@@ -118,5 +118,36 @@ fn page(page: &impl Template) -> Response<Body> {
             response
         }
         Err(error) => text(StatusCode::INTERNAL_SERVER_ERROR, error),
+    }
+}
+
+#[derive(Template)]
+#[template(path = "confirm.html")]
+pub(super) struct ConfirmPage<'a> {
+    host: &'a str,
+    is_advanced: bool,
+    job: &'a str,
+    what: &'static str,
+    /// The parameter and its value.
+    name: &'static str,
+    value: &'a str,
+    at: String,
+}
+
+impl<'a> ConfirmPage<'a> {
+    /// None for a change that no link may ask for.
+    pub(super) fn new(
+        host: &'a str,
+        is_advanced: bool,
+        job: &'a str,
+        change: &'a FormChange,
+        at_ms: i64,
+    ) -> Option<Self> {
+        let (what, name, value) = match change {
+            FormChange::Pool(pool) => ("pool", "setPool", pool),
+            FormChange::Priority(priority) => ("priority", "setPriority", priority),
+            FormChange::Deadline(_) => return None,
+        };
+        Some(Self { host, is_advanced, job, what, name, value, at: format_time(at_ms) })
     }
 }

@@ -4,6 +4,7 @@
 //! key that is changed, rotated or removed ends the sessions of its user, and a restart ends none.
 
 use axum::http::HeaderMap;
+use axum::http::header::COOKIE;
 use hmac::{Hmac, KeyInit, Mac};
 use percent_encoding::{NON_ALPHANUMERIC, percent_decode_str, utf8_percent_encode};
 use sha2::{Digest, Sha256};
@@ -12,15 +13,12 @@ use subtle::ConstantTimeEq;
 use crate::market::{Acl, AclEntry, Key};
 use crate::model::{SessionKey, from_hex, hex};
 
-use super::cookie::cookie;
-
 const COOKIE_NAME: &str = "jobtracker_session";
 /// How texts of sessions begin; what comes after it may have another form one day.
 const VERSION: &str = "v1";
 /// What is signed for nothing else.
 const PURPOSE: &[u8] = b"jobtracker session v1\0";
 
-/// What sessions are made with.
 #[derive(Clone, Copy, Debug)]
 pub struct Sessions {
     key: SessionKey,
@@ -72,7 +70,6 @@ impl Sessions {
     }
 }
 
-/// The session in the cookies of a request.
 pub(super) fn session_in_cookies(headers: &HeaderMap) -> Option<&str> {
     cookie(headers, COOKIE_NAME)
 }
@@ -82,8 +79,18 @@ pub(super) fn no_cookie() -> String {
     format!("{COOKIE_NAME}=; HttpOnly; SameSite=Strict; Path=/; Max-Age=0")
 }
 
+/// The value of the first cookie of a name. Cookies of others beside it may be any bytes.
+pub(super) fn cookie<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let cookies = headers.get_all(COOKIE).iter().flat_map(|cookies| cookies.as_bytes().split(|byte| *byte == b';'));
+    cookies.filter_map(|cookie| std::str::from_utf8(cookie).ok()).find_map(|cookie| {
+        let (known, value) = cookie.trim().split_once('=')?;
+        (known == name).then_some(value)
+    })
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderValue;
     use axum::http::header::COOKIE;
 
     use crate::market::{RetiringKey, Role};
@@ -173,5 +180,16 @@ mod tests {
         assert_eq!(found(&["a=b; jobtracker_session=v1.x; c"]).as_deref(), Some("v1.x"));
         assert_eq!(found(&["a=b", "jobtracker_session=v1.y"]).as_deref(), Some("v1.y"));
         assert_eq!(found(&["other_jobtracker_session=v1.x", "jobtracker_session"]), None);
+    }
+
+    #[test]
+    fn what_others_keep_hides_none() {
+        let mut headers = HeaderMap::new();
+        headers.append(COOKIE, HeaderValue::from_bytes(b"theme=hell\xf6; a; wanted=1=2").unwrap());
+        headers.append(COOKIE, HeaderValue::from_static("wanted=second; other=3"));
+        assert_eq!(cookie(&headers, "wanted"), Some("1=2"));
+        assert_eq!(cookie(&headers, "other"), Some("3"));
+        assert_eq!(cookie(&headers, "theme"), None, "no text");
+        assert_eq!(cookie(&headers, "a"), None);
     }
 }

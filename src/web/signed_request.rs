@@ -4,28 +4,26 @@
 //! between.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::FromRequestParts;
+use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode, Uri};
 use tokio::time::timeout;
 
-use crate::market::{Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest};
+use crate::market::{Acl, Answer, ErrorClass, ParsedQuery, QueryError, ServletRequest, VerifiedUser, signature};
 
-use super::denied::access_denied;
 use super::owner::{MarketPresence, Owner};
 use super::page_user::PageUser;
-use super::response::{JSON, fresh, json_refusal, text, with_allow};
-use super::signer::find_signer;
+use super::response::{JSON, access_denied, fresh, json_refusal, text, with_allow};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// The methods that are accepted.
 const METHODS: &str = "GET, HEAD, POST, OPTIONS";
 /// The methods that are accepted for a request that changes something.
 const CHANGE_METHODS: &str = "GET, POST, OPTIONS";
 
-/// A request as received.
 pub(super) struct HttpRequest {
     pub(super) method: Method,
     pub(super) uri: Uri,
@@ -138,4 +136,19 @@ pub(super) fn check_method(
             Err(Box::new(with_allow(error(StatusCode::METHOD_NOT_ALLOWED, &message), METHODS)))
         }
     }
+}
+
+/// The user who signed `signed_text`, if the signature in the headers is valid. The ACL is read only if there is one.
+pub(super) async fn find_signer(
+    acl: impl Future<Output = Arc<Acl>>,
+    user: Option<&str>,
+    signed_text: &str,
+    headers: &HeaderMap,
+) -> Option<VerifiedUser> {
+    let header = signature_in(headers)?;
+    signature::verify(acl.await.as_ref(), user, signed_text, Some(header)).ok()
+}
+
+pub(super) fn signature_in(headers: &HeaderMap) -> Option<&str> {
+    headers.get(AUTHORIZATION)?.to_str().ok()
 }

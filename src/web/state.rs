@@ -8,7 +8,6 @@ use crate::http::{ServedNames, WebLimits};
 use crate::model::Capability;
 
 use super::api::EventStreams;
-use super::job_forms::JobForms;
 use super::plays::Plays;
 use super::sessions::Sessions;
 use super::stock::StockSettings;
@@ -27,7 +26,6 @@ pub struct ServedPorts {
 /// Settings of the web server and its way to the owner.
 #[derive(Debug)]
 pub struct WebState<O> {
-    /// Answers all requests.
     pub owner: O,
     /// Host names that requests may be addressed to; `/healthz` answers under any.
     pub names: ServedNames,
@@ -45,12 +43,31 @@ pub struct WebState<O> {
     pub container_slot: Capability,
     /// What read-only sessions are made with.
     pub sessions: Sessions,
-    /// The live streams of the API.
     pub streams: EventStreams,
     /// What makes plays of the past; none where no daemon runs.
     pub plays: Option<Arc<dyn Plays>>,
     /// Where the daemon listens.
     pub ports: ServedPorts,
-    /// Limits of connections and requests.
     pub limits: WebLimits,
+}
+
+/// Who may change jobs by the forms of pages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum JobForms {
+    /// No request changes anything (`webinterface.private.actions` is false).
+    #[default]
+    Off,
+    /// Access lists are off.
+    ForAll,
+    /// Changes must be signed, and forms are not (`jobtracker.job-changes`).
+    Signed,
+    /// Access lists say which users change a job (`mapred.acls.enabled`): none does where requests name none.
+    ForNamed,
+}
+
+impl JobForms {
+    /// Whether a user, or a request that names none, is shown forms.
+    pub(super) fn are_for(self, user: &str) -> bool {
+        self == Self::ForAll || (self == Self::ForNamed && !user.is_empty())
+    }
 }

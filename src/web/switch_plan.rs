@@ -4,11 +4,10 @@ use tokio::time::timeout;
 
 use crate::api::SwitchPlan;
 
-use super::administrator::is_administrator;
-use super::owner::Owner;
+use super::identify::is_administrator;
+use super::owner::{Owner, PlanQuestion, PlanRefusal};
 use super::owner_gone::OwnerGone;
 use super::state::{ANSWER_TIMEOUT, WebState};
-use super::switch_question::{PlanQuestion, PlanRefusal};
 use super::viewer::Viewer;
 
 /// The plan, as `jobtracker scheduler plan` has it.

@@ -14,9 +14,9 @@ use crate::engine::{Caller, ClusterSnapshot};
 use crate::market::{Answer, Operation, ParsedQuery};
 
 use super::cluster_view::ClusterView;
-use super::form_body::form_fields;
 use super::job_changes::status_of;
 use super::owner::{MarketPresence, Owner, OwnerGone};
+use super::request_body::form_fields;
 use super::response::{JSON, fresh, json, json_refusal};
 use super::same_site::{THROUGH_PROXY, came_through_proxy};
 use super::signed_request::{HttpRequest, check_method, request_market, unexpected_answer};

@@ -15,22 +15,19 @@ use crate::http::{Peer, RequestPlace};
 use crate::market::{Answer, JobUpload, Operation, ParsedQuery};
 
 use super::believed_caller::{check_believable, take_user};
-use super::body_pieces::{PIECE_TIMEOUT, PieceError, discard, next_piece_of_request};
-use super::form_body::form_fields;
 use super::job_files::{FileRefusal, JobFile, JobFileRequest, NewUpload, UploadPiece, UploadSink};
 use super::owner::{MarketPresence, Owner};
+use super::request_body::{PIECE_TIMEOUT, PieceError, discard, form_fields, next_piece_of_request};
 use super::response::{JSON, fresh, json, json_refusal, text, with_allow};
 use super::signed_request::{HttpRequest, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// Time for a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_hours(1);
 /// Least rate of an upload, bytes a second from its begin, and how long it is not asked for.
 const LEAST_BYTES_PER_S: u64 = 64_000;
 const GRACE: Duration = Duration::from_secs(30);
 const GAVE_WAY: &str = "others needed its place, and its user had the most uploads under way; send it again";
 const ROOT_ONLY: &str = "on this machine the name root is believed of processes of root's alone";
-/// Methods that are accepted.
 const METHODS: &str = "GET, POST";
 const BYTES: &str = "application/octet-stream";
 /// Header of a worker's request.

@@ -7,14 +7,13 @@ use crate::api::ReportedGroup;
 use crate::model::{Credits, Kind};
 use crate::views::{DURATION_BOUNDS_S, Durations, Shown};
 
-use super::metric_writer::{HistogramValues, MetricWriter, kind_name};
+use super::metrics_format::{HistogramValues, MetricWriter, kind_name};
 use super::owner::Health;
 
 /// Most queues with a series of their own; the largest value of the others is that of `_other`.
 const MOST_QUEUES: usize = 500;
 const OTHERS: &str = "_other";
 
-/// What these metrics are made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ViewMetrics<'a> {
     pub(super) shown: &'a Shown,

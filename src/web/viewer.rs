@@ -1,15 +1,13 @@
-//! Who asks, and what is shown then: the API, the pages, the live stream and the log ask here alone.
-//!
-//! Without a proof of who asks, all are strangers. Money is shown to them only where the market's visibility is public; to a user who
-//! has signed in, what is that user's own; to an administrator, all. More of a job than its row in lists is for all while access lists
-//! are off, else for administrators and for those that the lists name.
+//! Who asks, and what is shown then, of decisions too: the API, the pages, the live stream and the log ask here alone.
 
 use std::sync::Arc;
 
+use crate::api::Decision;
 use crate::engine::Caller;
 use crate::market::Role;
+use crate::model::{FactNumber, JobId};
+use crate::views::Views;
 
-/// Who asks.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Viewer {
     who: Who,
@@ -22,7 +20,6 @@ enum Who {
     Stranger,
     /// Gives a name, which is believed as that of a job client is.
     Named(Arc<str>),
-    /// Has signed in.
     User(Arc<str>),
     /// Has signed in, with the role of an administrator.
     Administrator(Arc<str>),
@@ -39,7 +36,6 @@ impl Viewer {
         Self { who: Who::Named(user.into()), ..self }
     }
 
-    /// The same, signed in.
     pub(super) fn signed_in_as(self, user: &str, role: Role) -> Self {
         let who = match role {
             Role::Admin => Who::Administrator(user.into()),
@@ -48,7 +44,6 @@ impl Viewer {
         Self { who, ..self }
     }
 
-    /// The user who has signed in.
     pub(super) fn signed_in(&self) -> Option<&str> {
         match &self.who {
             Who::Stranger | Who::Named(_) => None,
@@ -70,7 +65,6 @@ impl Viewer {
         self.is_money_public || matches!(self.who, Who::Administrator(_))
     }
 
-    /// Whether any of them are.
     pub(super) fn sees_some_money(&self) -> bool {
         self.is_money_public || self.signed_in().is_some()
     }
@@ -103,4 +97,34 @@ impl Viewer {
             Who::Administrator(user) => Caller { has_admin_role: true, ..Caller::named(user.clone()) },
         }
     }
+}
+
+/// The newest first: without what is private of queues, and those about attempts and containers whose work is closed to the viewer.
+pub(super) fn decisions<'a>(views: &'a Views, viewer: &'a Viewer) -> impl Iterator<Item = Decision> + 'a {
+    views.decision_rows(|queue| viewer.sees_money_of(queue)).filter(|decision| is_open(decision, views, viewer))
+}
+
+/// The same of those about a job.
+pub(super) fn decisions_of<'a>(
+    views: &'a Views,
+    viewer: &'a Viewer,
+    job: JobId,
+) -> impl Iterator<Item = Decision> + 'a {
+    let rows = views.decision_rows_of(job, |queue| viewer.sees_money_of(queue));
+    rows.filter(|decision| is_open(decision, views, viewer))
+}
+
+pub(super) fn decision(views: &Views, viewer: &Viewer, number: FactNumber) -> Option<Decision> {
+    let found = views.decision_row(number, |queue| viewer.sees_money_of(queue));
+    found.filter(|decision| is_open(decision, views, viewer))
+}
+
+fn is_open(decision: &Decision, views: &Views, viewer: &Viewer) -> bool {
+    if viewer.sees_all_parts() || (decision.attempt.is_none() && decision.container.is_none()) {
+        return true;
+    }
+    let job = decision.job.and_then(|job| views.job(job)).map(|job| &*job.spec().user);
+    let application = decision.application.and_then(|id| views.application(id));
+    let user = job.or_else(|| application.map(|application| &*application.submitted().user));
+    user.is_some_and(|user| viewer.sees_parts_of(user))
 }

@@ -25,7 +25,6 @@ pub(super) struct WaitSpan {
     pub(super) reason: Option<String>,
 }
 
-/// What a job did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum WaitState {
@@ -39,11 +38,9 @@ pub(super) enum WaitState {
     Limited,
     /// All that is left of it runs.
     Runs,
-    /// Its cleanup runs.
     Cleanup,
 }
 
-/// A job as far as its time is concerned.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TimedJob<'a> {
     /// Epoch ms.

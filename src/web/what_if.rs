@@ -1,23 +1,24 @@
-//! `POST /scheduler?whatif`: whether the constraint scheduler would accept a job that is not submitted. Changes
-//! nothing, so it needs no signature.
+//! What a job that is not submitted would get: `POST /scheduler?whatif` asks the constraint scheduler whether it would accept it, signed `GET /scheduler/quote` what an order would buy.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use axum::body::Body;
+use axum::extract::State;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::api::WhatIfAnswer;
 use crate::http::RequestPlace;
+use crate::market::{Answer, Operation, ParsedQuery};
 
-use super::body_pieces::read_small;
 use super::deadline_question::{QuestionError, read_question};
-use super::form_body::{form_fields, is_form};
 use super::identify::viewer_of_page;
 use super::owner::{Owner, OwnerGone};
 use super::pages::{deadline_answer, is_of_browser};
+use super::request_body::{form_fields, is_form, read_small};
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
-use super::signed_request::HttpRequest;
+use super::signed_request::{HttpRequest, answer_json, status_of_refusal, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
 /// Largest body, bytes: sixteen short fields.
@@ -81,7 +82,6 @@ async fn answer<O: Owner>(
     }
 }
 
-/// The fields as texts.
 fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>, QuestionError> {
     if is_form(headers) {
         return form_fields(bytes).ok_or(QuestionError::NoForm);
@@ -95,6 +95,40 @@ fn fields(headers: &HeaderMap, bytes: &[u8]) -> Result<BTreeMap<String, String>,
         other => Err(QuestionError::Field { name, value: other.to_string(), expected: "a number or a text" }),
     };
     object.into_iter().filter_map(|member| text(member).transpose()).collect()
+}
+
+/// Signed, because the answer shows the queue's bids and orders.
+pub(super) async fn order_quote<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: HttpRequest,
+) -> Response<Body> {
+    let query = request.uri.query().unwrap_or_default().to_owned();
+    let read = |answer| read_quote(&state, answer, &query);
+    answer_json(&state, request, ParsedQuery::parse_order_quote, read).await
+}
+
+async fn read_quote<O: Owner>(
+    state: &WebState<O>,
+    answer: Answer,
+    query: &str,
+) -> Result<String, (StatusCode, String)> {
+    let Answer::Permitted(Operation::OrderQuote { queue, max_rate }) = answer else {
+        return Err(unexpected_answer());
+    };
+    let bad = |error: QuestionError| (StatusCode::BAD_REQUEST, error.to_string());
+    let mut fields = form_fields(query.as_bytes()).ok_or_else(|| bad(QuestionError::NoForm))?;
+    for own in ["order", "queue", "timestamp"] {
+        fields.remove(own);
+    }
+    // The jobs of a queue are those of the user of its name, also where an administrator signs.
+    fields.insert("user".to_owned(), queue.to_string());
+    let question = read_question(&fields).map_err(bad)?;
+    let gone = || (StatusCode::SERVICE_UNAVAILABLE, OwnerGone.to_string());
+    let answer = timeout(ANSWER_TIMEOUT, state.owner.quote_order(queue, max_rate, question)).await;
+    match answer.map_err(|_| gone())?.map_err(|_| gone())? {
+        Ok(quote) => Ok(json(&quote)),
+        Err(refusal) => Err((status_of_refusal(refusal.class()), refusal.to_string())),
+    }
 }
 
 #[cfg(test)]

@@ -16,14 +16,12 @@ use super::signed_request::{HttpRequest, check_method};
 use super::start_changes::{believed_fields, change_starts};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-/// A change and who asks for it.
 struct Wanted {
     worker: String,
     is_on: bool,
     user: String,
 }
 
-/// Handles `/scheduler/workers`.
 pub(super) async fn workers<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     if request.method == Method::POST {
         return change(&state, &request).await;

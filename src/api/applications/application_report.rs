@@ -1,23 +1,18 @@
-//! Reports on applications, in Hadoop 2's members (`AppInfo`) and some of ours.
+//! Reports on applications, containers, nodes and the cluster, in Hadoop 2's members (`AppInfo`, `NodeInfo`, `ClusterInfo`) and some of ours.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ApplicationId, Capability, Credits, Priority};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Credits, Priority};
 
-use super::placement::Placement;
-use super::states::{ApplicationState, ReportedFinalStatus};
+use super::call::{Locality, Placement};
+use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 
-/// An application.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApplicationReport {
-    /// Its id.
     pub id: ApplicationId,
-    /// Its owner.
     pub user: String,
-    /// Its name.
     pub name: String,
-    /// Its queue.
     pub queue: String,
     /// How far it is.
     pub state: ApplicationState,
@@ -47,7 +42,6 @@ pub struct ApplicationReport {
     /// Cores of its live containers.
     #[serde(rename = "allocatedVCores")]
     pub allocated_vcores: u64,
-    /// Live containers.
     pub running_containers: u64,
     /// Memory times the time from grant to end, MB x s.
     pub memory_seconds: u64,
@@ -82,7 +76,6 @@ pub struct ApplicationReport {
     pub cost: Option<Credits>,
     /// Containers that it still asks for.
     pub pending_containers: u64,
-    /// Containers that are complete.
     pub completed_containers: u64,
     /// Those that failed by their own fault.
     pub failed_containers: u64,
@@ -91,7 +84,6 @@ pub struct ApplicationReport {
     pub items: Option<ItemCounts>,
     /// Items that failed for good, as they are written, at most 1,000 parts.
     pub failed_items: String,
-    /// Why its requests wait.
     pub why: Vec<WaitingRequest>,
     /// That no connected worker can run anything that it waits for, and why; absent if one can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -104,10 +96,8 @@ pub struct ApplicationReport {
     pub held_by_others: Option<UnlaunchedHold>,
 }
 
-/// The items of an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemCounts {
-    /// All of them.
     pub(crate) total: u64,
     /// Those that have ended well.
     pub(crate) done: u64,
@@ -117,17 +107,13 @@ pub struct ItemCounts {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct UnlaunchedHold {
-    /// Applications that hold them.
     pub(crate) applications: u64,
-    /// How many they are.
     pub(crate) containers: u64,
-    /// Slots that they stand for.
     pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, unless it launches it, or calls in time, epoch ms.
     pub(crate) until: i64,
 }
 
-/// A row of a table of requests.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResourceRequestRow {
@@ -135,7 +121,6 @@ pub struct ResourceRequestRow {
     pub(crate) priority: u32,
     /// The id that keeps types apart.
     pub(crate) allocation_request_id: u64,
-    /// Where.
     pub(crate) resource_name: Placement,
     /// What of it, rounded.
     pub(crate) capability: Capability,
@@ -151,13 +136,10 @@ pub struct ResourceRequestRow {
     pub(crate) items: Option<String>,
 }
 
-/// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitingRequest {
-    /// Its priority.
     pub(crate) priority: u32,
-    /// Its capability.
     pub(crate) capability: Capability,
     /// The first reason that holds.
     pub(crate) reason: WaitingReason,
@@ -173,7 +155,6 @@ pub struct WaitingRequest {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum WaitingReason {
-    /// No node is as large.
     NoNodeFits,
     /// No node has as much free.
     NoneFree,
@@ -225,4 +206,124 @@ impl ApplicationReport {
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it so")]
 fn is_zero(number: &u64) -> bool {
     *number == 0
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerReport {
+    pub(crate) container_id: ContainerId,
+    pub(crate) application_id: ApplicationId,
+    pub(crate) attempt: u32,
+    /// Its node, `host:web port`.
+    pub(crate) node_id: String,
+    pub(crate) node_http_address: String,
+    pub(crate) rack: String,
+    /// How near it is to where it was wanted.
+    pub(crate) locality: Locality,
+    pub(crate) priority: u32,
+    pub(crate) allocation_request_id: u64,
+    #[serde(rename = "allocatedMB")]
+    pub(crate) allocated_mb: u32,
+    #[serde(rename = "allocatedVCores")]
+    pub(crate) allocated_vcores: u32,
+    pub(crate) slots: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) item: Option<u32>,
+    /// Attempts of the item with this one, from 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) item_attempt: Option<u32>,
+    pub(crate) state: ContainerState,
+    /// Whether it is being killed.
+    pub(crate) killing: bool,
+    /// How it ended; -1000 until it has.
+    pub(crate) exit_status: ContainerExit,
+    pub(crate) diagnostics: String,
+    /// When it was granted, epoch ms.
+    pub(crate) granted_time: i64,
+    /// When its launch was ordered, epoch ms; 0: not yet.
+    pub(crate) launched_time: i64,
+    /// When its process started, epoch ms; 0: not yet.
+    pub(crate) started_time: i64,
+    /// When it ended, epoch ms; 0: not yet.
+    pub(crate) finished_time: i64,
+    /// Memory that it uses now, MB; 0: it is complete, or was not measured yet.
+    #[serde(rename = "memoryMB", default)]
+    pub(crate) memory_mb: u64,
+    /// The most memory that it used, MB.
+    #[serde(rename = "peakMemoryMB")]
+    pub(crate) peak_memory_mb: u32,
+    pub(crate) cpu_ms: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeReport {
+    /// `host:web port`.
+    pub(crate) id: String,
+    pub(crate) rack: String,
+    pub(crate) state: NodeState,
+    pub(crate) node_host_name: String,
+    #[serde(rename = "nodeHTTPAddress")]
+    pub(crate) node_http_address: String,
+    /// Time of its last heartbeat, epoch ms.
+    pub(crate) last_health_update: i64,
+    /// Why it is ill; empty: it is not.
+    pub(crate) health_report: String,
+    pub(crate) num_containers: u64,
+    /// Memory in use by containers and tasks, MB.
+    #[serde(rename = "usedMemoryMB")]
+    pub(crate) used_memory_mb: u64,
+    #[serde(rename = "availMemoryMB")]
+    pub(crate) avail_memory_mb: u64,
+    /// Memory that its containers and attempts use now, as it measures it, MB.
+    #[serde(rename = "liveMemoryMB", default)]
+    pub(crate) live_memory_mb: u64,
+    #[serde(default)]
+    pub(crate) live_cpu_ms: u64,
+    /// Cores in use by containers and tasks.
+    pub(crate) used_virtual_cores: u64,
+    pub(crate) available_virtual_cores: u64,
+    pub(crate) kind: NodeKind,
+    pub(crate) map_slots: u32,
+    pub(crate) reduce_slots: u32,
+    /// Whole slots that its memory and cores hold.
+    pub(crate) slots: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum NodeState {
+    Running,
+    Unhealthy,
+    /// It is expected after a restart and has not come, or has fallen silent.
+    Lost,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum NodeKind {
+    /// A worker of this program.
+    Builtin,
+    /// Hadoop's TaskTracker.
+    Stock,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterInfo {
+    /// When the daemon started, epoch ms: the number in the ids of this run.
+    pub(crate) id: u64,
+    pub(crate) started_on: u64,
+    /// `STARTED`.
+    pub(crate) state: String,
+    /// The daemon's time, epoch ms.
+    pub(crate) time: i64,
+    pub(crate) version: String,
+    pub(crate) scheduler_name: String,
+    /// What sizes of containers are rounded up to.
+    pub(crate) minimum: Capability,
+    /// The largest container.
+    pub(crate) maximum: Capability,
+    /// One slot's worth.
+    pub(crate) slot: Capability,
 }

@@ -1,16 +1,18 @@
-//! An application by itself: the members of `jobtracker app status --json`.
+//! Applications and their containers: the members of `jobtracker app list --json` and `app status --json`.
 
 use serde::{Deserialize, Serialize};
 
-use super::application_report::{ApplicationReport, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest};
-use super::application_row::ApplicationRow;
-use super::container_row::ContainerRow;
-use super::placement::Placement;
+use crate::model::{ApplicationId, ContainerExit, ContainerId, Credits};
+
+use super::application_report::{
+    ApplicationReport, ContainerReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
+};
+use super::call::Placement;
+use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 
 /// An application with what it wants. What only its owner's thread knows is absent where that is not asked.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct ApplicationStatus {
-    /// What lists show of it.
     #[serde(flatten)]
     pub(crate) row: ApplicationRow,
     /// What kind of program it is.
@@ -21,7 +23,6 @@ pub(crate) struct ApplicationStatus {
     pub(crate) attempt: u32,
     /// How far it says it is, %.
     pub(crate) progress_percent: f64,
-    /// Its page.
     pub(crate) url: Option<String>,
     /// Why it ended so.
     pub(crate) diagnostics: Option<String>,
@@ -37,35 +38,28 @@ pub(crate) struct ApplicationStatus {
     pub(crate) live_cpu_ms: Option<u64>,
     /// What it was granted and has not launched.
     pub(crate) unlaunched: Option<HeldUnlaunched>,
-    /// The same of all others.
     pub(crate) held_by_others: Option<HeldUnlaunched>,
     /// Memory times the time from grant to end, MB x s.
     pub(crate) memory_mb_s: u64,
     /// Cores times the time from grant to end, s.
     pub(crate) core_s: u64,
-    /// What it asks for.
     pub(crate) requests: Vec<RequestLine>,
     /// That no connected worker can run anything that it waits for, and why.
     pub(crate) cannot_run: Option<String>,
-    /// Why its requests wait.
     pub(crate) why: Option<Vec<WaitingLine>>,
     /// Its containers, where they were asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) containers: Option<Vec<ContainerRow>>,
 }
 
-/// A row of what an application asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct RequestLine {
     /// Smaller first.
     pub(crate) priority: u32,
     /// The id that keeps types apart.
     pub(crate) allocation_request_id: u64,
-    /// Where.
     pub(crate) resource_name: Placement,
-    /// Memory of a container, MB.
     pub(crate) memory_mb: u32,
-    /// Its cores.
     pub(crate) cores: u32,
     /// How many are still wanted here.
     pub(crate) containers: u32,
@@ -75,14 +69,10 @@ pub(crate) struct RequestLine {
     pub(crate) items: Option<String>,
 }
 
-/// Why a request waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WaitingLine {
-    /// Its priority.
     pub(crate) priority: u32,
-    /// Memory of a container, MB.
     pub(crate) memory_mb: u32,
-    /// Its cores.
     pub(crate) cores: u32,
     /// The first reason that holds.
     pub(crate) reason: WaitingReason,
@@ -91,11 +81,8 @@ pub(crate) struct WaitingLine {
 /// Containers that were granted and are not launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeldUnlaunched {
-    /// Applications that hold them.
     pub(crate) applications: u64,
-    /// How many they are.
     pub(crate) containers: u64,
-    /// Slots that they stand for.
     pub(crate) slots: u64,
     /// When the last of their applications loses the first of them, epoch ms.
     pub(crate) until_ms: i64,
@@ -164,4 +151,101 @@ impl From<&UnlaunchedHold> for HeldUnlaunched {
 /// A text, unless it is empty.
 fn given(text: &str) -> Option<String> {
     Some(text.to_owned()).filter(|text| !text.is_empty())
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ApplicationRow {
+    pub(crate) application: ApplicationId,
+    pub(crate) name: String,
+    pub(crate) user: String,
+    pub(crate) queue: String,
+    pub(crate) state: ApplicationState,
+    pub(crate) final_status: ReportedFinalStatus,
+    pub(crate) started_ms: i64,
+    pub(crate) finished_ms: Option<i64>,
+    /// Time from its submission to its end or to now, ms; none where answers do not depend on the moment.
+    pub(crate) elapsed_ms: Option<i64>,
+    pub(crate) running_containers: u64,
+    /// Containers that it still asks for.
+    pub(crate) pending_containers: u64,
+    pub(crate) completed_containers: u64,
+    /// Those that failed by their own fault.
+    pub(crate) failed_containers: u64,
+    /// How many of its items are done; null: it has none, or is over.
+    pub(crate) items: Option<ItemCounts>,
+    /// Memory that its live containers hold, MB.
+    pub(crate) memory_mb: u64,
+    pub(crate) cores: u64,
+    pub(crate) cost: Option<Credits>,
+}
+
+impl From<&ApplicationReport> for ApplicationRow {
+    fn from(report: &ApplicationReport) -> Self {
+        Self {
+            application: report.id,
+            name: report.name.clone(),
+            user: report.user.clone(),
+            queue: report.queue.clone(),
+            state: report.state,
+            final_status: report.final_status,
+            started_ms: report.started_time,
+            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            elapsed_ms: Some(report.elapsed_time),
+            running_containers: report.running_containers,
+            pending_containers: report.pending_containers,
+            completed_containers: report.completed_containers,
+            failed_containers: report.failed_containers,
+            items: report.items,
+            memory_mb: report.allocated_mb,
+            cores: report.allocated_vcores,
+            cost: report.cost,
+        }
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ContainerRow {
+    pub(crate) container: ContainerId,
+    pub(crate) state: ContainerState,
+    /// Its node, `host:web port`.
+    pub(crate) node: String,
+    pub(crate) rack: String,
+    pub(crate) item: Option<u32>,
+    pub(crate) item_attempt: Option<u32>,
+    pub(crate) exit_status: Option<ContainerExit>,
+    /// Why it ended so, or is to end.
+    pub(crate) diagnostics: Option<String>,
+    pub(crate) memory_mb: u32,
+    pub(crate) cores: u32,
+    pub(crate) granted_ms: i64,
+    pub(crate) started_ms: Option<i64>,
+    pub(crate) finished_ms: Option<i64>,
+    /// Memory that it uses now, MB.
+    pub(crate) live_memory_mb: u64,
+    /// The most memory that it used, MB.
+    pub(crate) peak_memory_mb: u32,
+    pub(crate) cpu_ms: u64,
+}
+
+impl From<&ContainerReport> for ContainerRow {
+    fn from(report: &ContainerReport) -> Self {
+        Self {
+            container: report.container_id,
+            state: report.state,
+            node: report.node_id.clone(),
+            rack: report.rack.clone(),
+            item: report.item,
+            item_attempt: report.item_attempt,
+            exit_status: (report.state == ContainerState::Complete).then_some(report.exit_status),
+            diagnostics: Some(report.diagnostics.clone()).filter(|text| !text.is_empty()),
+            memory_mb: report.allocated_mb,
+            cores: report.allocated_vcores,
+            granted_ms: report.granted_time,
+            started_ms: Some(report.started_time).filter(|ms| *ms > 0),
+            finished_ms: Some(report.finished_time).filter(|ms| *ms > 0),
+            live_memory_mb: report.memory_mb,
+            peak_memory_mb: report.peak_memory_mb,
+            cpu_ms: report.cpu_ms,
+        }
+    }
 }

@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::model::LaunchContext;
 
-use super::call::{AllocateCall, AskRow, Blacklist, RegisterCall, Submission, SubmittedMaster, UnregisterCall};
-use super::launch_request::{ContainerStart, LaunchOnGrant, LaunchSource};
-use super::placement::Placement;
+use super::call::{
+    AllocateCall, AskRow, Blacklist, ContainerStart, LaunchOnGrant, LaunchSource, Placement, RegisterCall, Submission,
+    SubmittedMaster, UnregisterCall,
+};
 
 /// A text or a number in a list or a map, beside the bytes of the text.
 pub(crate) const ENTRY_BYTES: u64 = 64;
@@ -27,13 +28,11 @@ fn texts(of: &[String]) -> u64 {
     of.iter().map(|one| ENTRY_BYTES + text(one)).sum()
 }
 
-/// Stored contexts.
 fn specs(specs: &BTreeMap<String, LaunchContext>) -> u64 {
     specs.iter().map(|(name, context)| 2 * ENTRY_BYTES + text(name) + context.bytes()).sum()
 }
 
 impl Placement {
-    /// Bytes of its name.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Host(name) | Self::Rack(name) => text(name),
@@ -53,7 +52,6 @@ impl AskRow {
 }
 
 impl Submission {
-    /// Memory that it takes, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let Self {
             application_id: _,
@@ -82,7 +80,6 @@ impl Submission {
 }
 
 impl RegisterCall {
-    /// Memory that it takes, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let Self { tracking_url } = self;
         optional(tracking_url.as_ref())
@@ -90,7 +87,6 @@ impl RegisterCall {
 }
 
 impl UnregisterCall {
-    /// Memory that it takes, bytes.
     #[cfg(test)]
     pub(crate) fn bytes(&self) -> u64 {
         let Self { attempt: _, final_status: _, diagnostics } = self;
@@ -99,7 +95,6 @@ impl UnregisterCall {
 }
 
 impl AllocateCall {
-    /// Memory that it takes, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         let Self {
             attempt: _,

@@ -2,8 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::final_status::FinalStatus;
-
 /// How far an application is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -107,4 +105,16 @@ impl From<Option<FinalStatus>> for ReportedFinalStatus {
             Some(FinalStatus::Killed) => Self::Killed,
         }
     }
+}
+
+/// How an application says that it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub(crate) enum FinalStatus {
+    /// All went well.
+    Succeeded,
+    /// It did not.
+    Failed,
+    /// It was ended from outside.
+    Killed,
 }

@@ -14,8 +14,7 @@ use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
 
-use super::callers::caller_of;
-use super::dispatcher::{Dispatcher, STORE_OVERLOADED};
+use super::dispatcher::{Dispatcher, STORE_OVERLOADED, caller_of};
 use super::rate_limited::Outcome;
 
 impl Dispatcher {

@@ -28,7 +28,6 @@ impl FinishedJobs {
         Self { reader: OnceCell::new(), permits: Arc::new(Semaphore::new(CONCURRENT_READS)) }
     }
 
-    /// Sets the reader of finished jobs.
     pub(super) fn read_by(&self, reader: FinishedJobReader) {
         // There is one database, so the first reader is the right one.
         let _ = self.reader.set(reader);

@@ -12,11 +12,9 @@ use crate::model::FactNumber;
 #[derive(Debug)]
 pub(super) struct HeldBeats<P> {
     held: RefCell<Held<P>>,
-    /// The first one is held.
     begun: Notify,
 }
 
-/// A beat that waits for news.
 #[derive(Debug)]
 pub(super) struct HeldBeat<P> {
     pub(super) pending: P,
@@ -48,7 +46,6 @@ impl<P> HeldBeats<P> {
         self.begun.notify_one();
     }
 
-    /// Removes the beat of a tracker.
     pub(super) fn take(&self, tracker: &str) -> Option<HeldBeat<P>> {
         let mut held = self.held.borrow_mut();
         let (tracker, beat) = held.by_tracker.remove_entry(tracker)?;
@@ -72,7 +69,6 @@ impl<P> HeldBeats<P> {
         self.begun.notified().await;
     }
 
-    /// The trackers with held beats.
     pub(super) fn trackers(&self) -> Vec<Arc<str>> {
         self.held.borrow().by_tracker.keys().cloned().collect()
     }

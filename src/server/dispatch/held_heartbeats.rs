@@ -13,7 +13,6 @@ const MAX_BYTES: usize = 64 << 20;
 /// Memory of each beside its own bytes.
 const OVERHEAD_BYTES: usize = 4 << 10;
 
-/// All held heartbeats, by host.
 #[derive(Debug, Default)]
 pub(super) struct HeldHeartbeats {
     held: RefCell<BTreeMap<u128, BTreeMap<u64, Rc<HeldHeartbeat>>>>,

@@ -30,7 +30,6 @@ pub(super) struct Refreshes {
     pub(super) service_policy: Rc<RateLimited>,
 }
 
-/// The result of a run.
 pub(super) type Outcome = (Answer, FactNumber);
 
 impl RateLimited {

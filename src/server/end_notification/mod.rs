@@ -1,14 +1,13 @@
 //! Notifies owners of jobs of the end, at the URL that the job names (1.2.1 `JobEndNotifier`). Unlike there, one slow server
 //! does not delay the others, and what is pending at a stop is called again by the next run.
 
-mod failed;
 mod targets;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs};
 use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use hyper::header::{ACCEPT, HOST};
@@ -23,7 +22,6 @@ use crate::model::{EndNotification, HttpUrl, HttpUrlError, JobId, counted};
 
 use super::fair_pool::FairShares;
 
-pub(crate) use failed::FailedNotifications;
 pub(crate) use targets::Targets;
 
 /// Concurrent calls, those for one user, and those to one host: a host that users share has room beside the slow calls of one.
@@ -32,7 +30,6 @@ const CONCURRENT_CALLS: (usize, usize, usize) = (16, 4, 8);
 const LOOKUPS: usize = 8;
 /// Pending notifications, and those of one user; further ones are dropped.
 const MAX_PENDING: (usize, usize) = (10_000, 1_000);
-/// Maximum timeout of one call, ms.
 const MAX_TIMEOUT_MS: u64 = 60_000;
 /// Maximum calls per job.
 const MAX_CALLS: u32 = 10;
@@ -44,7 +41,6 @@ const MAX_HEAD_BYTES: usize = 16 << 10;
 const NOT_IN_URLS: &AsciiSet =
     &CONTROLS.add(b' ').add(b'"').add(b'<').add(b'>').add(b'\\').add(b'^').add(b'`').add(b'{').add(b'|').add(b'}');
 
-/// Calls the URLs.
 #[derive(Debug)]
 pub(crate) struct Notifier {
     targets: Targets,
@@ -52,12 +48,10 @@ pub(crate) struct Notifier {
     hosts: FairShares,
     failed: FailedNotifications,
     lookups: Arc<Semaphore>,
-    /// By user.
     waiting: RefCell<BTreeMap<Arc<str>, usize>>,
     least_interval_ms: u64,
 }
 
-/// The job that has ended, and its user.
 #[derive(Clone, Debug)]
 struct EndedJob {
     job: JobId,
@@ -72,7 +66,6 @@ struct Target {
     path: String,
 }
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 enum CallError {
     #[error("invalid URL: {0}")]
@@ -235,6 +228,36 @@ fn without_secrets(url: &str) -> String {
     let host = authority.rsplit('@').next().unwrap_or_default();
     let separator = if scheme.is_empty() { "" } else { "://" };
     excerpt(&format!("{scheme}{separator}{host}{path}"))
+}
+
+/// Jobs that are remembered: no more are listed with their times.
+const MOST_JOBS: usize = 1_000;
+
+/// Why, by job, in words for its user; of the newest jobs, since this start.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct FailedNotifications(Arc<Mutex<BTreeMap<JobId, String>>>);
+
+impl FailedNotifications {
+    /// None: its owner was reached, or no URL is called.
+    pub(crate) fn of(&self, job: JobId) -> Option<String> {
+        self.lock().get(&job).cloned()
+    }
+
+    fn note(&self, job: JobId, why: String) {
+        let mut failed = self.lock();
+        failed.insert(job, why);
+        if failed.len() > MOST_JOBS {
+            failed.pop_first();
+        }
+    }
+
+    fn forget(&self, job: JobId) {
+        self.lock().remove(&job);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<JobId, String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 #[cfg(test)]

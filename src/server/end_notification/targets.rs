@@ -4,7 +4,6 @@ use glob::Pattern;
 
 use crate::model::{parse_port, split_port};
 
-/// Patterns of hosts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Targets(Vec<TargetPattern>);
 

@@ -19,7 +19,6 @@ pub(super) struct DailyFileError {
     source: io::Error,
 }
 
-/// The file of one day.
 pub(super) struct DailyFile {
     directory: PathBuf,
     path: PathBuf,
@@ -39,9 +38,6 @@ impl DailyFile {
     }
 
     /// Appends lines of one moment, each after its time.
-    ///
-    /// # Errors
-    /// The directory or the file cannot be made, renamed or written.
     pub(super) fn append(&mut self, wall_ms: i64, lines: &[String]) -> Result<(), DailyFileError> {
         let moment = local_time(wall_ms);
         let today = moment.date();

@@ -28,7 +28,6 @@ struct Batch {
     bytes: usize,
 }
 
-/// The thread that writes.
 struct Writer {
     batches: Sender<Batch>,
     /// Closes when the thread ends.

@@ -11,9 +11,7 @@ use super::names::VERSION_FOLDER;
 
 /// Removes what is older than `max_age_ms`: whole days before the one in which that time falls, and of that day the files that were
 /// written before it. Returns how many folders and files were removed. Blocking.
-///
-/// # Errors
-/// A folder that cannot be listed, or what cannot be removed; the rest is removed all the same where it can be.
+/// What cannot be removed does not keep the rest.
 pub(super) fn remove_old(
     files: HistoryFiles,
     done: &FileUri,
@@ -46,7 +44,6 @@ struct Aging {
 }
 
 impl Aging {
-    /// What lies in a folder.
     fn below(&mut self, folder: &FileUri) -> Vec<FileUri> {
         let names = self.files.names_in(folder);
         let names = self.noted(names).unwrap_or_default();

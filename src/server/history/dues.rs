@@ -27,7 +27,6 @@ pub(super) struct HistoryDues {
 }
 
 impl HistoryCounts {
-    /// The counts now.
     pub(in crate::server) fn read(&self) -> HistoryTotals {
         let count = |count: &AtomicU64| count.load(Ordering::Relaxed);
         HistoryTotals {

@@ -2,14 +2,13 @@
 
 use std::io::{self, Write};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::accounts::{LoginUser, LookupError};
 use crate::config::keys::HISTORY_COPY_NAMENODES;
 use crate::fs::{
     EntryKind, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound, Privacy, UserRights, as_user,
 };
-
-use super::copy_gate::{CopyGate, GateClosed, GatedWriter};
 
 /// Of folders (1.2.1 `JobHistory.HISTORY_DIR_PERMISSION`).
 const FOLDER_MODE: u32 = 0o755;
@@ -35,21 +34,12 @@ pub(super) enum HistoryFileError {
     GateClosed(#[from] GateClosed),
     /// The user cannot be looked up.
     #[error("user {user:?} cannot be looked up: {source}")]
-    Lookup {
-        user: String,
-        /// Why.
-        source: LookupError,
-    },
+    Lookup { user: String, source: LookupError },
     /// The user's rights cannot be taken.
     #[error("the rights of user {user:?} cannot be taken: {source}")]
-    Rights {
-        user: String,
-        /// The system's error.
-        source: io::Error,
-    },
+    Rights { user: String, source: io::Error },
 }
 
-/// What writes the content of a file.
 pub(super) type WriteContent<'a> = &'a mut (dyn FnMut(&mut dyn Write) -> io::Result<()> + Send);
 
 /// The files of history, as one user makes them.
@@ -75,9 +65,6 @@ impl HistoryFiles {
     }
 
     /// The copies of a user in `folder`; none where this process cannot act as the user.
-    ///
-    /// # Errors
-    /// The user cannot be looked up.
     pub(super) fn of_user(
         files: &FileSystems,
         user: &str,
@@ -171,7 +158,6 @@ impl HistoryFiles {
         Ok(self.files.of(path).modified_ms(path)?)
     }
 
-    /// Removes a file, or a folder with all in it.
     pub(super) fn remove(&self, path: &FileUri) -> Result<(), HistoryFileError> {
         let files = self.files.of(path);
         match files.kind_of(path)? {
@@ -208,12 +194,49 @@ fn remove_unnamed(files: &FileSystem, folder: &FileUri, start: &str) -> Result<(
     Ok(())
 }
 
+/// The end of the job is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the end of the job has been reported: nothing is written to its user's folders after it")]
+pub(super) struct GateClosed;
+
+/// Open until the end of a job is reported.
+#[derive(Debug, Default)]
+pub(super) struct CopyGate {
+    is_closed: AtomicBool,
+}
+
+/// Writes while the gate is open.
+pub(super) struct GatedWriter<'a> {
+    pub(super) file: &'a mut dyn Write,
+    pub(super) gate: &'a CopyGate,
+}
+
+impl CopyGate {
+    pub(super) fn close(&self) {
+        self.is_closed.store(true, Ordering::SeqCst);
+    }
+
+    pub(super) fn check(&self) -> Result<(), GateClosed> {
+        if self.is_closed.load(Ordering::SeqCst) { Err(GateClosed) } else { Ok(()) }
+    }
+}
+
+impl Write for GatedWriter<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.gate.check().map_err(io::Error::other)?;
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::hdfs::tests::fake_hdfs::cluster::{BLOCK, CallFault, Cluster, PACKET, bytes};
 
-    /// The names that lie in the folder.
     fn names(files: &HistoryFiles, folder: &FileUri) -> Vec<String> {
         files.names_in(folder).unwrap()
     }

@@ -1,18 +1,20 @@
-//! The files of one finished job: in the done folder, and the copy of its user. Blocking: runs on the pool.
+//! The files of one finished job, in the done folder and the copy of its user: the racks that they name, how they are written, what they
+//! say for pages. Blocking: runs on the pool.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Settings};
-use crate::fs::{FileSystems, FileUri};
-use crate::store::{FaultPoint, StoredHistory};
+use crate::fs::{Expected, FileSystems, FileUri};
+use crate::model::JobId;
+use crate::server::rack_resolver::RackResolver;
+use crate::store::{FaultPoint, FinishedJobReader, StoredHistory};
 
-use super::copy_gate::CopyGate;
-use super::files::{HistoryFileError, HistoryFiles};
-use super::job_values::JobValues;
-use super::lines::{HistoryFacts, write_history};
+use super::files::{CopyGate, HistoryFileError, HistoryFiles};
+use super::lines::JobValues;
+use super::lines::{HistoryFacts, host_of_tracker, write_history};
 use super::names::{conf_file_name, done_folders, history_file_name};
 
 /// Folders of a user's copy, below the output folder or the one that the job names.
@@ -40,7 +42,6 @@ pub(super) struct CopyFolder {
     is_made: bool,
 }
 
-/// Writes the files of a job.
 pub(super) struct JobFiles<'a> {
     places: &'a Places,
     stored: &'a StoredHistory,
@@ -75,9 +76,6 @@ impl<'a> JobFiles<'a> {
     }
 
     /// The lines of the history file.
-    ///
-    /// # Errors
-    /// None that a text in memory has.
     pub(super) fn lines(&self) -> io::Result<Vec<u8>> {
         let mut lines = Vec::new();
         write_history(&self.facts(), &mut lines)?;
@@ -116,9 +114,6 @@ impl<'a> JobFiles<'a> {
     }
 
     /// Where the user's copy lies; none: the job wants none.
-    ///
-    /// # Errors
-    /// No path, or on a NameNode that copies are not written to.
     pub(super) fn copy_folder(&self) -> Result<Option<CopyFolder>, HistoryFileError> {
         let output = self.stored.job.accepted.spec.output.as_deref();
         let Some(above) = self.values.user_folder(output) else { return Ok(None) };
@@ -195,5 +190,73 @@ impl Write for TornWriter<'_> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.file.flush()
+    }
+}
+
+#[derive(Clone)]
+pub(super) struct HistoryRacks(pub(super) Arc<RackResolver>);
+
+impl HistoryRacks {
+    /// The rack of each host of the job.
+    pub(super) async fn of(&self, stored: &StoredHistory) -> BTreeMap<String, String> {
+        let hosts: BTreeSet<&str> =
+            stored.job.attempts.iter().map(|attempt| host_of_tracker(&attempt.tracker)).collect();
+        let mut racks = BTreeMap::new();
+        for host in hosts {
+            racks.insert(host.to_owned(), self.0.rack_of_tracker(host).await);
+        }
+        racks
+    }
+}
+
+/// Longest history that a page reads, bytes.
+const MOST_BYTES: u64 = 64 << 20;
+
+/// Reads the files of jobs in the done folder, or what they will be made of.
+#[derive(Clone, Debug)]
+pub(crate) struct HistoryContent {
+    pub(super) places: Arc<Places>,
+}
+
+/// Why there is nothing to read: of the database, or of a file. It becomes a line of the log.
+pub(in crate::server) type HistoryUnreadable = Box<dyn std::error::Error + Send + Sync>;
+
+impl HistoryContent {
+    /// The lines of a job's history; none: it is not over, or the database has lost it.
+    pub(in crate::server) fn lines(
+        &self,
+        reader: &FinishedJobReader,
+        id: JobId,
+    ) -> Result<Option<Vec<u8>>, HistoryUnreadable> {
+        if let Some(stored) = reader.history(id, self.places.max_conf_bytes)? {
+            // The racks of its hosts are asked for when the file is written.
+            let racks = BTreeMap::new();
+            return Ok(Some(JobFiles::new(&self.places, &stored, &racks).lines()?));
+        }
+        let path = reader.past_place(id)?.and_then(|place| place.history_path);
+        path.map(|path| self.read(&path, MOST_BYTES)).transpose()
+    }
+
+    /// The job.xml of a job; none: the database has lost the job, or it had none.
+    pub(in crate::server) fn job_xml(
+        &self,
+        reader: &FinishedJobReader,
+        id: JobId,
+    ) -> Result<Option<Vec<u8>>, HistoryUnreadable> {
+        if let Some(kept) = reader.job_xml(id, self.places.max_conf_bytes)? {
+            return Ok(Some(kept));
+        }
+        let path = reader.past_place(id)?.and_then(|place| place.history_path);
+        let Some((folder, _)) = path.as_deref().and_then(|path| path.rsplit_once('/')) else { return Ok(None) };
+        let conf = format!("{folder}/{}", conf_file_name(id));
+        self.read(&conf, self.places.max_conf_bytes).map(Some)
+    }
+
+    /// A file that the database names, below the done folder.
+    fn read(&self, path: &str, max_bytes: u64) -> Result<Vec<u8>, HistoryUnreadable> {
+        let path = FileUri::parse(path)?;
+        let expected = Expected::file_of_any_owner().at_most(max_bytes);
+        let opened = self.places.files.of(&path).open_below(&self.places.settings.done, &path, &expected);
+        Ok(opened.and_then(|file| file.read_limited(max_bytes))?)
     }
 }

@@ -6,19 +6,19 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 
+use crate::config::job_conf::Workflow;
+use crate::config::settings::HistorySettings;
+use crate::config::{Configuration, JobConf, JobConfError};
+use crate::fs::FileUri;
 use crate::mapreduce::{AttemptRole, CounterSum, CounterTotal, CounterValues, JobOutcome, StoredAttempt};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, TaskId};
 use crate::store::StoredHistory;
 use crate::wire::{CompletionStatus, Counters};
 
-use super::counter_text::counter_text;
-use super::job_values::JobValues;
-use super::record::Record;
+use super::record::{Record, counter_text, escaped_value};
 
-/// What the lines are made of.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct HistoryFacts<'a> {
-    /// The job as it is stored.
     pub(super) stored: &'a StoredHistory,
     /// What its job.xml says beside that.
     pub(super) values: &'a JobValues,
@@ -37,9 +37,6 @@ enum Happened {
 }
 
 /// Writes all lines of a job's history file.
-///
-/// # Errors
-/// As of `out`.
 pub(super) fn write_history(facts: &HistoryFacts<'_>, out: &mut dyn Write) -> io::Result<()> {
     let lines = Lines::new(facts);
     let mut has_run = facts.stored.running_ms.is_some();
@@ -416,6 +413,44 @@ fn of_attempt(attempt: &StoredAttempt) -> Record {
 
 fn text_of(counters: Option<&CounterValues>) -> String {
     counters.map(|counters| counter_text(&counters.to_counters())).unwrap_or_default()
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct JobValues {
+    pub(super) workflow: Workflow,
+    /// `hadoop.job.history.user.location`.
+    pub(super) user_location: Option<String>,
+    /// `mapred.working.dir`.
+    pub(super) working_dir: Option<String>,
+}
+
+impl JobValues {
+    /// Reads a job.xml over the cluster's values. Its length was checked when it was submitted.
+    pub(super) fn read(job_xml: &[u8], cluster: &Configuration, user: &str) -> Result<Self, JobConfError> {
+        let configuration = JobConf::configuration(job_xml, job_xml.len() as u64, cluster, user)?;
+        let conf = JobConf::from_configuration(&configuration)?;
+        Ok(Self { workflow: conf.workflow, user_location: conf.history_user_location, working_dir: conf.working_dir })
+    }
+
+    /// Pairs of a node and those after it (1.2.1 `JobInfo.getWorkflowAdjacencies`). They are escaped once more where they stand.
+    pub(super) fn adjacencies(&self) -> String {
+        let pair =
+            |(node, after): &(String, String)| format!("\"{}\"=\"{}\" ", escaped_value(node), escaped_value(after));
+        self.workflow.adjacency.iter().map(pair).collect()
+    }
+
+    /// The folder below which the user's copy lies; none: there is no copy (1.2.1 `JobInfo.getJobHistoryLogLocationForUser`). A relative
+    /// one is below the job's working directory, as its tasks find it.
+    pub(super) fn user_folder(&self, output: Option<&str>) -> Option<String> {
+        let folder = self.user_location.as_deref().or(output)?;
+        if folder == HistorySettings::NO_COPY {
+            return None;
+        }
+        match &self.working_dir {
+            Some(working_dir) if FileUri::is_relative(folder) => Some(format!("{working_dir}/{folder}")),
+            _ => Some(folder.to_owned()),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -6,16 +6,11 @@
 //! content follow from what is stored, so there is one file however often it is written.
 
 mod aging;
-mod content;
-mod copy_gate;
-mod counter_text;
 mod dues;
 mod files;
 mod job_files;
-mod job_values;
 mod lines;
 mod names;
-mod racks;
 mod record;
 mod user_copies;
 
@@ -36,21 +31,19 @@ use crate::store::{FaultPoint, FinishedJobReader};
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
-pub(crate) use content::HistoryContent;
 pub(crate) use dues::HistoryCounts;
+pub(crate) use job_files::HistoryContent;
 pub(in crate::server) use lines::host_of_tracker;
 pub(in crate::server) use names::log_file;
 pub(crate) use user_copies::UserCopies;
 
 use dues::HistoryDues;
 use files::HistoryFiles;
-use job_files::{JobFiles, Places};
-use racks::HistoryRacks;
+use job_files::{HistoryRacks, JobFiles, Places};
 
 /// Pause before what failed is tried once more, doubled each time up to the longest, ms.
 const RETRY_PAUSES_MS: (u64, u64) = (30_000, 600_000);
 
-/// Writes histories.
 pub(crate) struct HistoryWriter {
     owner: Rc<Owner>,
     racks: HistoryRacks,
@@ -169,7 +162,6 @@ impl HistoryWriter {
         }
     }
 
-    /// Writes the files of a job.
     async fn write(&self, reader: &FinishedJobReader, due: Due) -> Outcome {
         let job = due.job;
         let (store, max_bytes) = (reader.clone(), self.places.max_conf_bytes);

@@ -1,5 +1,7 @@
 //! One record of a history file of format 1 (1.2.1 `JobHistory.log`): a type, then `KEY="value"` pairs, then a full stop.
 
+use crate::wire::Counters;
+
 /// Characters of a value that get a backslash (1.2.1 `JobHistory.charsToEscape`), and the backslash itself.
 const ESCAPED_IN_VALUES: &[char] = &['"', '=', '.', '\\'];
 
@@ -31,7 +33,6 @@ impl Record {
         self.with(key, &value.to_string())
     }
 
-    /// The record with its end.
     pub(super) fn into_line(mut self) -> String {
         self.text.push_str(".\n");
         self.text
@@ -48,9 +49,36 @@ pub(super) fn push_escaped(text: &mut String, value: &str, escaped: &[char]) {
     }
 }
 
-/// A value as it stands in a record.
 pub(super) fn escaped_value(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     push_escaped(&mut text, value, ESCAPED_IN_VALUES);
     text
+}
+
+/// Characters of a name that get a backslash (1.2.1 `Counters.charsToEscape`), and the backslash itself.
+const ESCAPED_IN_NAMES: &[char] = &['{', '}', '[', ']', '(', ')', '\\'];
+
+/// The text of counters (1.2.1 `Counters.makeEscapedCompactString`), empty without any:
+/// `{(group)(display name)[(counter)(display name)(value)]…}…`.
+pub(super) fn counter_text(counters: &Counters) -> String {
+    let mut text = String::new();
+    for group in &counters.groups {
+        text.push('{');
+        push_unit(&mut text, &group.name);
+        push_unit(&mut text, &group.display_name);
+        for counter in &group.counters {
+            text.push('[');
+            push_unit(&mut text, &counter.name);
+            push_unit(&mut text, counter.display_name.as_ref().unwrap_or(&counter.name));
+            text.push_str(&format!("({})]", counter.value));
+        }
+        text.push('}');
+    }
+    text
+}
+
+fn push_unit(text: &mut String, name: &str) {
+    text.push('(');
+    push_escaped(text, name, ESCAPED_IN_NAMES);
+    text.push(')');
 }

@@ -16,11 +16,9 @@ use crate::server::fair_pool::{FairPool, FairPoolError};
 use crate::server::owner::Owner;
 use crate::store::{FinishedJobReader, StoreError};
 
-use super::copy_gate::CopyGate;
 use super::dues::{HistoryCounts, HistoryDues};
-use super::files::HistoryFileError;
-use super::job_files::{JobFiles, Places};
-use super::racks::HistoryRacks;
+use super::files::{CopyGate, HistoryFileError};
+use super::job_files::{HistoryRacks, JobFiles, Places};
 
 /// Copies at once, and of one user.
 const COPIES: (usize, usize) = (4, 1);
@@ -33,7 +31,6 @@ const COPY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Stuck threads at which no further copy is begun.
 const MAX_STUCK: usize = 4;
 
-/// Writes copies.
 pub(crate) struct UserCopies {
     owner: Rc<Owner>,
     places: Arc<Places>,

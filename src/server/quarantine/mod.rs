@@ -23,7 +23,6 @@ pub(super) use panic_step::panic_if_chosen;
 use record::{MAX_FRAME_BYTES, MAX_RECORDS, Record};
 use source::{Channel, StepSource};
 
-/// Name of the folder in the state folder.
 const FOLDER: &str = "quarantine";
 /// Stops after which a sender is refused.
 const TOLERATED_STOPS: u32 = 2;
@@ -38,7 +37,6 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Quarantine {
     folder: PathBuf,
-    /// The build of this program.
     program: String,
     known: RefCell<Vec<Known>>,
     complaint: watch::Sender<Option<String>>,
@@ -90,7 +88,6 @@ impl Quarantine {
         quarantine
     }
 
-    /// The line for health.
     pub(crate) fn refused_senders(&self) -> RefusedSenders {
         RefusedSenders(self.complaint.subscribe())
     }

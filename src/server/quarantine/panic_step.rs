@@ -4,7 +4,6 @@
 
 use super::Quarantine;
 
-/// Panics if the step that has begun is chosen.
 #[inline]
 pub(in crate::server) fn panic_if_chosen(quarantine: &Quarantine) {
     #[cfg(debug_assertions)]

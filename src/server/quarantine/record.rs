@@ -20,7 +20,6 @@ pub(super) struct Record {
     /// The first and last time, epoch ms.
     pub(super) first_ms: i64,
     pub(super) last_ms: i64,
-    /// The build of the program.
     pub(super) program: String,
     /// What the panic said; the log has its place.
     pub(super) panic: String,
@@ -34,11 +33,8 @@ pub(super) struct Record {
 
 /// Most records kept; beyond it the oldest goes.
 pub(super) const MAX_RECORDS: usize = 64;
-/// Largest file, bytes.
 const MAX_FILE_BYTES: u64 = 128 << 10;
-/// Bytes of a call that are kept.
 pub(super) const MAX_FRAME_BYTES: usize = 64 << 10;
-/// Longest text of a panic, bytes.
 const MAX_PANIC_BYTES: usize = 2 << 10;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;

@@ -30,7 +30,6 @@ pub(in crate::server) enum Channel {
     Daemon,
 }
 
-/// The sender of one step.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::server) struct StepSource {
     pub(super) channel: Channel,

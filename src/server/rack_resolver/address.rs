@@ -6,20 +6,17 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Concurrent lookups of one batch.
 const CONCURRENT_LOOKUPS: usize = 4;
 /// Maximum threads, those of abandoned batches included.
 const MAX_THREADS: usize = 24;
 /// Timeout of a batch; names without an answer by then are used unresolved.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Resolves names.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AddressLookups {
     threads: Arc<AtomicUsize>,
 }
 
-/// A batch of names.
 struct Names {
     names: Vec<String>,
     state: Mutex<State>,
@@ -32,7 +29,6 @@ struct State {
     found: Vec<Option<String>>,
 }
 
-/// A running thread.
 struct Thread(Arc<AtomicUsize>);
 
 impl Drop for Thread {

@@ -22,7 +22,6 @@ use crate::program::RunningPrograms;
 
 /// Maximum wait of a job for racks, while no other user waits, and while others do.
 const JOB_TIMEOUT: (Duration, Duration) = (Duration::from_secs(5), Duration::from_millis(500));
-/// Longest host name, bytes.
 const MAX_NAME_BYTES: usize = 255;
 
 /// Resolves hosts to racks. After a failure a host has `/default-rack` for now and is resolved again later.
@@ -51,7 +50,6 @@ impl RackRequest {
         let _ = tokio::time::timeout(self.timeout, &mut self.done).await;
     }
 
-    /// Removes the request.
     pub(super) fn withdraw(self) {
         self.resolver.queue().withdraw(self.number);
     }
@@ -84,7 +82,6 @@ impl RackResolver {
         self.programs.stop();
     }
 
-    /// The rack of a tracker's host.
     pub(super) async fn rack_of_tracker(self: &Arc<Self>, host: &str) -> String {
         let answer = self.request_for_tracker(host);
         let rack = match answer {

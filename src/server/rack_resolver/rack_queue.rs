@@ -41,7 +41,6 @@ pub(super) struct RackQueue {
 #[derive(Debug)]
 struct Request {
     user: Arc<str>,
-    /// Hosts still queued.
     hosts: Vec<String>,
     running_batches: usize,
     /// `None` once abandoned.
@@ -79,7 +78,6 @@ impl RackCache {
 }
 
 impl RackQueue {
-    /// The rack of a host, if it is known.
     pub(super) fn rack(&mut self, host: &str) -> Option<&str> {
         if self.of_trackers.get(host).is_some() {
             return self.of_trackers.get(host);
@@ -136,7 +134,6 @@ impl RackQueue {
         can_wait.then_some((self.last_number, answer))
     }
 
-    /// Queued hosts of jobs.
     pub(super) fn waiting_hosts(&self) -> usize {
         self.requests.values().map(|request| request.hosts.len()).sum()
     }
@@ -151,7 +148,6 @@ impl RackQueue {
         self.requests.values().all(|request| request.user == *user)
     }
 
-    /// Removes a request.
     pub(super) fn withdraw(&mut self, number: u64) {
         self.requests.remove(&number);
         self.order.retain(|other| *other != number);

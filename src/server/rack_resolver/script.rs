@@ -11,9 +11,7 @@ use crate::program::{ProgramError, RunningPrograms};
 
 use super::address::AddressLookups;
 
-/// Timeout of a run.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// Maximum output of a run, bytes.
 const MAX_OUTPUT_BYTES: usize = 1 << 20;
 
 /// Why a run gave no racks.

@@ -46,9 +46,6 @@ impl AwaitedFiles {
 
     /// Refuses what needs files of jobs until they have been reached once, as a JobTracker in safe mode does: retrying clients wait it
     /// out. Later a submission looks itself: the last look may be some seconds old.
-    ///
-    /// # Errors
-    /// A `SafeModeException`.
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
         let since_start = self.with(|reasons| reasons.since_start.clone());
         since_start.map_or(Ok(()), |reason| Err(safe_mode(&reason)))

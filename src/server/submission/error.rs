@@ -15,12 +15,7 @@ use super::awaited_files::safe_mode;
 pub(crate) enum SubmissionError {
     /// The staging directory is no valid path.
     #[error("the staging directory of {job}: {source}")]
-    Directory {
-        job: JobId,
-        /// Why.
-        source: FileUriError,
-    },
-    /// The staging directory is not this job's.
+    Directory { job: JobId, source: FileUriError },
     #[error(
         "{} is not the staging directory of {job}; expected {expected} (mapreduce.jobtracker.staging.root.dir)",
         shortened(directory)
@@ -29,7 +24,6 @@ pub(crate) enum SubmissionError {
         job: JobId,
         /// The directory that the client named.
         directory: String,
-        /// The directory that was expected.
         expected: String,
     },
     /// The daemon may not read the staging directory, which is as stock clients make it.
@@ -39,12 +33,7 @@ pub(crate) enum SubmissionError {
          etc/systemd/stock-clients.conf",
         folder.display()
     )]
-    ClosedDirectory {
-        daemon_user: String,
-        /// The folder that is closed.
-        folder: PathBuf,
-        mode: u32,
-    },
+    ClosedDirectory { daemon_user: String, folder: PathBuf, mode: u32 },
     /// A file is missing, unreadable or too long.
     #[error("{0}")]
     File(#[from] FsError),
@@ -53,59 +42,27 @@ pub(crate) enum SubmissionError {
         "Exceeded max jobconf size: {bytes} limit: {limit_bytes} (mapred.user.jobconf.limit, {})",
         path.display()
     )]
-    JobConfLength {
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        bytes: u64,
-        limit_bytes: u64,
-    },
+    JobConfLength { path: PathBuf, bytes: u64, limit_bytes: u64 },
     /// job.splitmetainfo is too long. It begins with the words of 1.2.1 `SplitMetaInfoReader`.
     #[error(
         "Split metadata size exceeded {limit_bytes}. Aborting job {job} (mapreduce.jobtracker.split.metainfo.maxsize, \
          {} has {bytes})",
         path.display()
     )]
-    SplitMetaLength {
-        job: JobId,
-        /// The file.
-        path: PathBuf,
-        /// Its length.
-        bytes: u64,
-        limit_bytes: u64,
-    },
+    SplitMetaLength { job: JobId, path: PathBuf, bytes: u64, limit_bytes: u64 },
     /// job.xml cannot be parsed.
     #[error("{}: {source}", path.display())]
-    JobConf {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: Box<JobConfError>,
-    },
+    JobConf { path: PathBuf, source: Box<JobConfError> },
     /// job.xml names another user.
     #[error("{}: user.name is {found:?}; expected {expected:?}, the user who submits", path.display())]
-    OtherUser {
-        /// The file.
-        path: PathBuf,
-        /// The user in it.
-        found: String,
-        /// The submitter.
-        expected: String,
-    },
+    OtherUser { path: PathBuf, found: String, expected: String },
     /// job.splitmetainfo cannot be parsed.
     #[error("{}: {source}", path.display())]
-    Splits {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: WireError,
-    },
+    Splits { path: PathBuf, source: WireError },
     /// The two files disagree.
     #[error("{} holds {found} splits; expected {expected}, the number of maps in job.xml (mapred.map.tasks)", path.display())]
     SplitCount {
-        /// The file.
         path: PathBuf,
-        /// Splits in it.
         found: usize,
         /// Maps in job.xml.
         expected: u32,
@@ -117,7 +74,6 @@ pub(crate) enum SubmissionError {
         path.display()
     )]
     SplitLocations {
-        /// The file.
         path: PathBuf,
         /// The split, from 0.
         split: usize,
@@ -127,30 +83,15 @@ pub(crate) enum SubmissionError {
     },
     /// `job-info` cannot be parsed.
     #[error("{}: {source}", path.display())]
-    JobInfo {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: WireError,
-    },
+    JobInfo { path: PathBuf, source: WireError },
     /// `job-info` is about another job.
     #[error("job-info in the system directory of {job} is about {found}")]
-    OtherJobInfo {
-        job: JobId,
-        /// The one it names.
-        found: JobId,
-    },
+    OtherJobInfo { job: JobId, found: JobId },
     /// `job-info` names no directory.
     #[error("job-info in the system directory of {0} names no staging directory")]
     NoDirectory(JobId),
-    /// `jobToken` cannot be parsed.
     #[error("{}: {source}", path.display())]
-    JobToken {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: WireError,
-    },
+    JobToken { path: PathBuf, source: WireError },
     /// `jobToken` has no token of the job.
     #[error("jobToken in the system directory of {0} has no token of the job")]
     NoJobToken(JobId),

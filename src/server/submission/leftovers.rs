@@ -47,7 +47,6 @@ struct JobFiles {
 }
 
 impl Leftovers {
-    /// The leftovers in the loaded state.
     pub(crate) fn of(opened: &LoadedState, predecessors: &ForeignState, unread: Option<UnreadSystemDir>) -> Self {
         let unfinished = opened.jobs.unfinished.iter().filter_map(|job| {
             let accepted = &job.accepted;

@@ -21,7 +21,6 @@ const READS_AT_ONE_TIME: usize = 2;
 /// Timeout of a read; the attempts are shown without their inputs then.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Reads what maps read.
 #[derive(Clone, Debug)]
 pub(crate) struct MapInputs {
     staging: StagingRoot,

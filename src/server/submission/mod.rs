@@ -6,7 +6,6 @@ mod error;
 mod job_file;
 mod leftovers;
 mod map_inputs;
-mod pools;
 mod predecessors;
 mod read;
 mod spec;
@@ -24,17 +23,18 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
 use crate::config::Settings;
-use crate::engine::{Event, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
+use crate::engine::{Caller, Event, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
 use crate::fs::FsError;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::JobSignature;
 use crate::model::{FactNumber, JobId};
 use crate::store::{FaultPoint, FinishedJobReader, Health};
 
 use super::acl_file::AclFile;
 use super::answer::answer_of;
 use super::fair_pool::{FairPool, FairPoolError, FairShares, StuckThreads};
-use super::hadoop_audit::HadoopAudit;
+use super::hadoop_audit::{AuditedCall, HadoopAudit};
 use super::owner::Owner;
 use super::rack_resolver::RackResolver;
 
@@ -191,30 +191,14 @@ impl Submissions {
         }
         // The engine knows the submission from here on; an early return abandons it.
         let mut open_submission = OpenSubmission { owner: &self.owner, id, is_settled: false };
-        self.awaited_files.check()?;
-        if let Some(text) = store_refusal(&self.owner.store_health(), self.owner.is_overloaded()) {
-            return Err(RemoteError::io(text));
-        }
-        if self.overdue.borrow().contains(&id) {
-            return Err(RemoteError::io(format_args!(
-                "the directory of {id} is still being written for an earlier submission: request a new job id"
-            )));
-        }
+        self.check_readiness(id)?;
         let _in_progress = self.in_progress.acquire(&caller.user).await;
         check_caller(id, pending)?;
         let submitter = caller.user.clone();
         let ReadConf { directory, mut spec, signature, job_xml, unread, .. } =
             self.read_conf(id, &submitter, submit_dir).await?;
-        let checked = self
-            .owner
-            .with_engine(|engine| engine.check_job_conf(id, &caller, &spec, &signature, self.owner.clock().now()));
-        let audited = self
-            .owner
-            .with_engine(|engine| self.audit.of_submission(engine, id, &spec.queue, &submitter, pending.address()));
+        let (checked, audited) = self.check_conf(id, &caller, &spec, &signature, pending);
         if let Err(refusal) = checked {
-            if let Refusal::AccessDenied(_) = refusal {
-                self.audit.refused(&audited, HadoopAudit::UNAUTHORIZED);
-            }
             self.remove_staging(id, spec.submit_dir).await;
             return Ok((Reply::Refused(refusal), FactNumber::default()));
         }
@@ -241,25 +225,56 @@ impl Submissions {
             return Ok((reply, wait_for));
         };
         *stamped = wait_for;
-        if let Err(error) = self.write(id, &submitter, user, submit_dir.clone(), token_file).await {
-            // A client that waits and retries needs its files; others leave them.
-            if !is_safe_mode(&error) {
-                self.remove_staging(id, submit_dir).await;
-            }
-            return Err(error);
-        }
+        self.write_or_remove_staging(id, &submitter, user, submit_dir, token_file).await?;
         let (reply, wait_for) = self.owner.step(Event::SystemDirWritten { id });
         open_submission.is_settled = true;
         match reply {
-            Reply::Submission(SubmissionReply::Accepted(_)) => {
-                self.audit.submitted(&audited, id);
-                if let Some(unread) = unread {
-                    tracing::info!("{id} sets properties that nothing reads: {unread}");
-                }
-            }
+            Reply::Submission(SubmissionReply::Accepted(_)) => self.note_accepted(id, &audited, unread),
             _ => self.remove_system_dir(id).await,
         }
         Ok((reply, wait_for))
+    }
+
+    fn note_accepted(&self, id: JobId, audited: &AuditedCall, unread: Option<String>) {
+        self.audit.submitted(audited, id);
+        if let Some(unread) = unread {
+            tracing::info!("{id} sets properties that nothing reads: {unread}");
+        }
+    }
+
+    /// Whether its files may be read and written now.
+    fn check_readiness(&self, id: JobId) -> Result<(), RemoteError> {
+        self.awaited_files.check()?;
+        if let Some(text) = store_refusal(&self.owner.store_health(), self.owner.is_overloaded()) {
+            return Err(RemoteError::io(text));
+        }
+        if self.overdue.borrow().contains(&id) {
+            return Err(RemoteError::io(format_args!(
+                "the directory of {id} is still being written for an earlier submission: request a new job id"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Whether the engine takes a job with this configuration, and the call as it is audited.
+    fn check_conf(
+        &self,
+        id: JobId,
+        caller: &Caller,
+        spec: &JobSpec,
+        signature: &JobSignature,
+        pending: &PendingCall,
+    ) -> (Result<(), Refusal>, AuditedCall) {
+        let checked = self
+            .owner
+            .with_engine(|engine| engine.check_job_conf(id, caller, spec, signature, self.owner.clock().now()));
+        let audited = self
+            .owner
+            .with_engine(|engine| self.audit.of_submission(engine, id, &spec.queue, &caller.user, pending.address()));
+        if let Err(Refusal::AccessDenied(_)) = checked {
+            self.audit.refused(&audited, HadoopAudit::UNAUTHORIZED);
+        }
+        (checked, audited)
     }
 
     /// Reopens an id that was issued before a restart and has no job yet.
@@ -328,6 +343,22 @@ impl Submissions {
         let resolver = self.resolver.clone();
         let built = self.file_pool.run(user, move || Splits::build(builder, &resolver)).await;
         Ok((built.map_err(RemoteError::io)?, only_stock))
+    }
+
+    async fn write_or_remove_staging(
+        &self,
+        id: JobId,
+        submitter: &Arc<str>,
+        user: String,
+        submit_dir: String,
+        token_file: Arc<[u8]>,
+    ) -> Result<(), RemoteError> {
+        let written = self.write(id, submitter, user, submit_dir.clone(), token_file).await;
+        // A client that waits and retries needs its files; others leave them.
+        if written.as_ref().is_err_and(|error| !is_safe_mode(error)) {
+            self.remove_staging(id, submit_dir).await;
+        }
+        written
     }
 
     async fn write(

@@ -20,8 +20,7 @@ use crate::wire::Credentials;
 use crate::wire::file::{SplitMeta, read_split_meta};
 
 use super::error::SubmissionError;
-use super::pools::pool_properties;
-use super::spec::job_spec;
+use super::spec::{job_spec, pool_properties};
 use super::staging::{JobDirectory, StagingRoot};
 
 /// The files of a job in its directory (1.2.1 `JobSubmissionFiles`).
@@ -40,7 +39,6 @@ const MAX_SPLITS_BYTES: u64 = 64 << 20;
 pub(crate) struct SubmissionRequest {
     /// The id issued by getNewJobId.
     pub(crate) id: JobId,
-    /// The submitter.
     pub(crate) caller: crate::engine::Caller,
     /// URI of the job's staging directory, as the client sent it.
     pub(crate) submit_dir: String,
@@ -61,7 +59,6 @@ pub(super) struct ReadConf {
     pub(super) unread: Option<String>,
 }
 
-/// The splits of a submission.
 pub(super) struct ReadSplits {
     pub(super) splits: SplitTableBuilder,
     /// Why only stock TaskTrackers can run the job, if the splits show that.
@@ -90,7 +87,6 @@ impl Splits {
     }
 }
 
-/// Reads submissions.
 #[derive(Clone, Debug)]
 pub(super) struct SubmissionReader {
     configuration: Arc<Configuration>,
@@ -167,7 +163,6 @@ impl SubmissionReader {
         Ok(ReadSplits { splits, only_stock })
     }
 
-    /// The secret of a job's token.
     pub(super) fn token_secret(id: JobId) -> Result<[u8; 20], SubmissionError> {
         let mut token_secret = [0; 20];
         getrandom::fill(&mut token_secret).map_err(|_| SubmissionError::NoRandomness(id))?;

@@ -1,8 +1,8 @@
 //! From a job's configuration to the engine's job specification.
 
-use crate::config::JobConf;
+use crate::config::{ConfigError, Configuration, JobConf, keys};
 use crate::fs::FileUri;
-use crate::mapreduce::{JobSpec, PoolProperties};
+use crate::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties, USUAL_POOL_PROPERTIES};
 use crate::model::PerKind;
 
 /// The engine's specification of a job whose files are in `directory`.
@@ -54,4 +54,19 @@ pub(super) fn job_spec(user: &str, directory: &FileUri, conf: JobConf, pool_prop
 /// `None` for a blank access list, which is the default and names no user.
 fn named(acl: String) -> Option<String> {
     (!acl.trim().is_empty()).then_some(acl)
+}
+
+/// Reads them; `configured`: the one that the ruling scheduler takes pools from, if any.
+pub(super) fn pool_properties(
+    configuration: &Configuration,
+    configured: Option<&str>,
+) -> Result<PoolProperties, ConfigError> {
+    let named = configuration.text(&keys::JOB_POOL)?.map(|pool| (POOL_PROPERTY.to_owned(), pool));
+    let mut properties = PoolProperties(named.into_iter().collect());
+    for property in USUAL_POOL_PROPERTIES.into_iter().chain(configured) {
+        if let Some(setting) = configuration.named(property)? {
+            properties.0.insert(property.to_owned(), setting.value);
+        }
+    }
+    Ok(properties)
 }

@@ -18,9 +18,7 @@ pub(super) const AREA: &str = ".staging";
 const ROOT_MODE: u32 = 0o1777;
 
 /// Makes the staging root, at the start. One that other users own or may change is refused.
-///
-/// # Errors
-/// [`FsError`]. A missing one that cannot be made is only logged, since clients may make it.
+/// One that cannot be made is only logged, since clients may make it.
 pub(crate) fn make_staging_root(settings: &Settings) -> Result<(), FsError> {
     let root = &settings.directories.staging_root;
     let files = settings.files.of(root);
@@ -122,7 +120,6 @@ impl StagingRoot {
         })
     }
 
-    /// Where it lies.
     pub(super) fn uri(&self) -> &FileUri {
         &self.root
     }

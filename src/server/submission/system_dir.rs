@@ -87,9 +87,6 @@ impl SystemDir {
     }
 
     /// Whether the files for the trackers of a job are complete: unsynced files may be cut short after a power failure.
-    ///
-    /// # Errors
-    /// The file system cannot be reached now, so that nothing is known of them.
     pub(super) fn is_whole(&self, job: JobId, token_file: &[u8]) -> Result<bool, FsError> {
         let token = self.read(job, JOB_TOKEN, token_file.len() as u64);
         let looked = token.and_then(|token| {
@@ -103,9 +100,6 @@ impl SystemDir {
     }
 
     /// Whether files can be written there.
-    ///
-    /// # Errors
-    /// [`FsError`]: its file system cannot be reached.
     pub(super) fn is_writable(&self) -> Result<bool, FsError> {
         self.files.is_writable(&self.uri)
     }
@@ -156,7 +150,6 @@ impl SystemDir {
         Ok(false)
     }
 
-    /// Removes that marker.
     pub(super) fn remove_foreign_start_marker(&self) -> Result<(), FsError> {
         let system = self.folder()?;
         COUNTS_OF_STARTS.iter().try_for_each(|name| {
@@ -165,7 +158,6 @@ impl SystemDir {
         })
     }
 
-    /// The jobs that have a directory in it.
     pub(super) fn jobs(&self) -> Result<Vec<JobId>, FsError> {
         let names = self.folder()?.names(ListBound::OWN)?;
         Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())

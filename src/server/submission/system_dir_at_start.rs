@@ -50,9 +50,6 @@ impl KnownIds {
 }
 
 /// Makes what is missing of system directory and staging root. Blocking.
-///
-/// # Errors
-/// Of which of both, and why.
 pub(crate) fn make_directories(settings: &Settings) -> Result<(), DirectoryError> {
     SystemDir::new(settings).make().map_err(DirectoryError::System)?;
     make_staging_root(settings).map_err(DirectoryError::StagingRoot)
@@ -61,7 +58,6 @@ pub(crate) fn make_directories(settings: &Settings) -> Result<(), DirectoryError
 /// Why system directory or staging root cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum DirectoryError {
-    /// The system directory.
     #[error("{0}{advice}", advice = system_advice(.0))]
     System(FsError),
     #[error("mapreduce.jobtracker.staging.root.dir: {0}")]
@@ -90,9 +86,6 @@ impl DirectoryError {
 impl SystemDirAtStart {
     /// Makes what is missing of system directory and staging root, and reads the first. A file system that cannot be reached now is no
     /// error: see [`SystemDirAtStart::unread`]. Blocking.
-    ///
-    /// # Errors
-    /// One of both cannot be made or read.
     pub(crate) fn read(settings: &Settings) -> Result<Self, DirectoryError> {
         match Self::read_now(settings) {
             Err(error) if error.is_temporary() => {
@@ -122,12 +115,10 @@ impl SystemDirAtStart {
         Some(UnreadSystemDir { settings: Arc::new(settings.clone()), reason, known: KnownIds::of(opened) })
     }
 
-    /// The jobs that have a directory.
     pub(crate) fn jobs(&self) -> &BTreeSet<JobId> {
         &self.jobs
     }
 
-    /// The identifiers in the ids of these jobs.
     pub(crate) fn identifiers(&self) -> impl Iterator<Item = Identifier> {
         self.jobs.iter().map(|job| job.identifier)
     }

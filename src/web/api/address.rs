@@ -48,7 +48,6 @@ pub(super) enum Address {
 }
 
 impl Address {
-    /// All of them.
     pub(super) const ALL: [Self; 42] = [
         Self::Cluster,
         Self::Health,
@@ -187,7 +186,6 @@ impl Address {
     }
 }
 
-/// Names of the parts of paths.
 pub(super) mod part {
     pub(crate) const JOB: &str = "job";
     pub(crate) const WORKER: &str = "worker";

@@ -1,5 +1,7 @@
 //! Answers: JSON or CSV, with what lets a reader ask again for nothing.
 
+use std::collections::BTreeMap;
+
 use axum::body::Body;
 use axum::http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, ETAG, LINK, VARY};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
@@ -7,13 +9,13 @@ use serde::Serialize;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
+use crate::api::csv_cell;
 use crate::model::hex;
 use crate::views::Shown;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::negotiation::{KnownTags, offered, takes_gzip};
 use super::super::response::{JSON, packed};
-use super::csv::csv;
+use super::super::response::{KnownTags, offered, takes_gzip};
 
 const CSV: &str = "text/csv; charset=utf-8";
 /// Bytes of the hash in an entity tag.
@@ -43,16 +45,16 @@ const OF_NOW: [&str; 16] = [
     "waited_ms",
 ];
 
-/// What was asked for.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Found {
-    /// An object.
     One(Value),
     /// A part of a list, and the address of the next part.
-    List { items: Vec<Value>, next: Option<String> },
+    List {
+        items: Vec<Value>,
+        next: Option<String>,
+    },
 }
 
-/// In which form an answer is wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Form {
     is_csv: bool,
@@ -106,9 +108,6 @@ impl Form {
     }
 
     /// Refuses what the headers do not accept.
-    ///
-    /// # Errors
-    /// `not-acceptable`.
     pub(super) fn check(self, headers: &HeaderMap, is_list: bool) -> Result<(), Problem> {
         let takes_csv = is_list && accepts_any_csv(headers);
         if accepts(headers, "application/json", "application/*")
@@ -188,4 +187,64 @@ fn full(text: String, form: Form) -> Response<Body> {
     let mut response = packed(text, form.is_gzipped);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(if form.is_csv { CSV } else { JSON }));
     response
+}
+
+/// The rows of a list, with a line of names.
+pub(super) fn csv(rows: &[Value]) -> String {
+    let cells: Vec<BTreeMap<String, String>> = rows.iter().map(cells_of).collect();
+    let mut columns: Vec<&str> = Vec::new();
+    for name in cells.iter().flat_map(BTreeMap::keys) {
+        if let Err(free) = columns.binary_search(&name.as_str()) {
+            columns.insert(free, name);
+        }
+    }
+    let mut text = line(columns.iter().copied());
+    for row in &cells {
+        text += &line(columns.iter().map(|column| row.get(*column).map_or("", String::as_str)));
+    }
+    text
+}
+
+fn cells_of(row: &Value) -> BTreeMap<String, String> {
+    let mut cells = BTreeMap::new();
+    add(&mut cells, String::new(), row);
+    cells
+}
+
+fn add(cells: &mut BTreeMap<String, String>, name: String, value: &Value) {
+    match value {
+        Value::Object(members) => {
+            for (member, value) in members {
+                add(cells, if name.is_empty() { member.clone() } else { format!("{name}.{member}") }, value);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => drop(cells.insert(name, text.clone())),
+        other => drop(cells.insert(name, other.to_string())),
+    }
+}
+
+fn line<'a>(cells: impl Iterator<Item = &'a str>) -> String {
+    cells.map(csv_cell).collect::<Vec<_>>().join(",") + "\r\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_quoted_and_no_formula() {
+        let rows = [
+            serde_json::json!({ "name": "=cmd|' /C calc'!A0", "tasks": { "map": { "total": 3 } } }),
+            serde_json::json!({ "name": "a \"b\", c\nd", "percent": -4, "why": [1] }),
+        ];
+        let expected = "name,percent,tasks.map.total,why\r\n\
+                        '=cmd|' /C calc'!A0,,3,\r\n\
+                        \"a \"\"b\"\", c\nd\",-4,,[1]\r\n";
+        assert_eq!(csv(&rows), expected);
+        for text in ["+1", "-a", "@a"] {
+            assert_eq!(csv(&[serde_json::json!({ "a": text })]), format!("a\r\n'{text}\r\n"));
+        }
+        assert_eq!(csv(&[]), "\r\n");
+    }
 }

@@ -9,18 +9,13 @@ use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
 use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::known::known_application;
+use super::ask::{Ask, found as stored_found, known_application};
 use super::listing::Listing;
-use super::rows::{application_row, cost_of_application};
-use super::stored::found as stored_found;
-use super::work::{SORTS, WorkFilter, work_of_application};
+use super::work::{SORTS, WorkFilter, application_row, cost_of_application, work_of_application};
 
-/// States of applications.
 const STATES: [&str; 5] = ["ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"];
 const CONTAINER_STATES: [&str; 5] = ["ALLOCATED", "ACQUIRED", "LAUNCHING", "RUNNING", "COMPLETE"];
 
-/// Answers `/applications`.
 pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &SORTS);
     let filter = WorkFilter::read(&mut parameters, &STATES);
@@ -32,7 +27,6 @@ pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     Ok(listing.page(rows, |application| application_row(ask, application)))
 }
 
-/// Answers `/applications/{application-id}`.
 pub(super) fn application<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let application = known_application(ask)?;

@@ -4,15 +4,13 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::super::applications::{Problem, QueryParameters};
-use super::super::cluster_view::ClusterView;
-use super::super::cluster_view::views_complaint;
+use super::super::cluster_view::{ClusterView, views_complaint};
 use super::super::daemon_status::status_of;
 use super::super::owner::{HEALTHY, MarketPresence, Owner};
 use super::super::worker_health::WorkerHealth;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
 
-/// Something that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Complaint {
     kind: &'static str,

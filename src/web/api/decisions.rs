@@ -6,15 +6,13 @@ use crate::api::Decision;
 use crate::model::{FactNumber, JobId};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::decisions_shown;
 use super::super::owner::Owner;
+use super::super::viewer;
 use super::address::part;
 use super::answer::Found;
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
+use super::listing::{Key, Listing, Place};
 
-/// Which decisions are wanted.
 struct Wanted {
     kinds: Vec<String>,
     job: Option<JobId>,
@@ -49,7 +47,7 @@ pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
     let listing = Listing::read(&mut parameters, ask.uri, &["-number", "number"]);
     let wanted = Wanted::read(&mut parameters);
     parameters.end()?;
-    let rows = decisions_shown::decisions(&ask.shown.views, &ask.viewer).filter(|decision| wanted.has(decision));
+    let rows = viewer::decisions(&ask.shown.views, &ask.viewer).filter(|decision| wanted.has(decision));
     let place = |decision: &Decision| {
         let number = i64::try_from(decision.number).unwrap_or(i64::MAX);
         Place(Key::Number(number), String::new())
@@ -57,12 +55,11 @@ pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
     Ok(listing.page(rows.map(|decision| (place(&decision), decision)), shown))
 }
 
-/// Answers `/decisions/{decision}`.
 pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let text = ask.parts.get(part::DECISION);
     let number = text.parse().ok().map(FactNumber);
-    let found = number.and_then(|number| decisions_shown::decision(&ask.shown.views, &ask.viewer, number));
+    let found = number.and_then(|number| viewer::decision(&ask.shown.views, &ask.viewer, number));
     let found = found.ok_or_else(|| {
         let detail = format!("there is no decision {text} among the newest");
         Problem::new(ProblemName::NoSuchDecision, detail).with_try("/api/v1/decisions")

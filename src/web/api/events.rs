@@ -15,14 +15,14 @@ use crate::http::{Peer, RequestPlace};
 use crate::views::{ApplicationView, JobView, LookAt, Views};
 
 use super::super::applications::{PathParts, Problem, ProblemName, QueryParameters};
-use super::super::decisions_shown::decisions;
 use super::super::identify::{stranger, viewer_of_program, viewer_of_session};
 use super::super::owner::Owner;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::super::viewer::decisions;
 use super::ask::{Ask, refused_bearer};
 use super::cluster::cluster_of;
-use super::rows::{application_row, job_row, of_kind, reported_jobs};
 use super::streams::{News, Topic, Wanted};
+use super::work::{application_row, job_row, of_kind, reported_jobs};
 
 /// Time between two looks at what is shown.
 const INTERVAL: Duration = Duration::from_secs(1);
@@ -30,9 +30,6 @@ const INTERVAL: Duration = Duration::from_secs(1);
 const MOST_ROWS: usize = 50;
 
 /// Answers `/events`.
-///
-/// # Errors
-/// `invalid-request`, and `unavailable` where all places are taken.
 pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Result<Response<Body>, Problem> {
     let mut parameters = QueryParameters::of(&head.uri);
     let wanted = Wanted::read(&mut parameters);

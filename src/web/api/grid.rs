@@ -1,6 +1,9 @@
-//! A grid of states: its size depends on what is asked for.
+//! A grid of states, whose size depends on what is asked for, and the words for states and kinds of tasks.
 
 use serde::Serialize;
+
+use crate::api::TaskState;
+use crate::model::Kind;
 
 use super::super::applications::QueryParameters;
 
@@ -65,6 +68,27 @@ impl Grid {
 /// Reads how many cells are wanted at most.
 pub(super) fn cells(parameters: &mut QueryParameters) -> u32 {
     parameters.whole("cells", 0..=MOST_CELLS).unwrap_or(CELLS)
+}
+
+/// The states of tasks, in the order in which the API lists them.
+pub(super) const STATES: [&str; 5] = ["PENDING", "RUNNING", "SUCCEEDED", "FAILED", "KILLED"];
+
+/// The place of a state in [`STATES`]: a task whose last attempt was preempted is pending.
+pub(super) const fn place_of(state: TaskState) -> usize {
+    match state {
+        TaskState::Waiting | TaskState::Preempted => 0,
+        TaskState::Running => 1,
+        TaskState::Succeeded => 2,
+        TaskState::Failed => 3,
+        TaskState::Killed => 4,
+    }
+}
+
+pub(super) const fn kind_word(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Map => "map",
+        Kind::Reduce => "reduce",
+    }
 }
 
 #[cfg(test)]

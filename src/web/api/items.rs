@@ -11,9 +11,8 @@ use crate::views::ApplicationView;
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
+use super::ask::{Ask, known_application};
 use super::grid::{Grid, Runs, cells};
-use super::known::known_application;
 use super::listing::Listing;
 
 /// Items that are looked at for one answer, which may have fewer rows than asked for then.

@@ -1,9 +1,10 @@
-//! The attempts and tasks of a job, a grid of their states, and where its time went.
+//! The parts of a job: attempts, tasks, a grid of their states, where its time went, counters, events and configuration.
 
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::api::TaskAttempt;
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
@@ -11,14 +12,14 @@ use crate::model::{AttemptState, Kind, PerKind, RunState};
 use crate::views::{AttemptView, JobView};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::owner::Owner;
+use super::super::owner::{Owner, OwnerGone};
+use super::super::state::ANSWER_TIMEOUT;
 use super::super::waits::{TimedJob, waits};
 use super::answer::{Found, lasting};
-use super::ask::Ask;
+use super::ask::{Ask, ended_job, found, known_job};
 use super::grid::{Grid, cells};
-use super::known::{ended_job, known_job};
+use super::grid::{STATES, kind_word, place_of};
 use super::listing::Listing;
-use super::task_state::{STATES, kind_word, place_of};
 
 /// States of attempts, in Hadoop's spelling.
 const ATTEMPT_STATES: [&str; 8] =
@@ -166,7 +167,6 @@ fn task_row(job: &JobView, kind: Kind, task: u32, state: &'static str, overview:
     }
 }
 
-/// Answers `/jobs/{job}/grid`.
 pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let cells = cells(&mut parameters);
     parameters.end()?;
@@ -215,4 +215,47 @@ pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParam
     });
     let spans = made.await.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
     Ok(Found::one(&serde_json::json!({ "spans": spans })))
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct ConfRow {
+    key: String,
+    /// `<redacted>` of what is secret.
+    value: String,
+}
+
+/// Answers `/jobs/{job}/counters`: by group and name.
+pub(super) async fn counters<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let listing = Listing::in_order(&mut parameters, ask.uri);
+    parameters.end()?;
+    let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
+    let counters = found(timeout(ANSWER_TIMEOUT, ask.web.owner.job_counters(job.id())).await)?;
+    Ok(listing.page_in_order((0..).zip(counters.unwrap_or_default()), lasting))
+}
+
+/// Answers `/jobs/{job}/events`: by number.
+pub(super) async fn events<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let listing = Listing::in_order(&mut parameters, ask.uri);
+    parameters.end()?;
+    let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
+    let after = listing.after_number().and_then(|after| usize::try_from(after).ok());
+    let first = after.map_or(0, |after| after.saturating_add(1));
+    let read = ask.web.owner.job_events(job.id(), first, listing.limit() + 1);
+    let events = found(timeout(ANSWER_TIMEOUT, read).await)?;
+    Ok(listing.page_in_order(events.into_iter().map(|event| (event.number.into(), event)), lasting))
+}
+
+/// Answers `/jobs/{job}/conf`: by key.
+pub(super) async fn conf<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+    let listing = Listing::in_order(&mut parameters, ask.uri);
+    parameters.end()?;
+    let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
+    // Without a viewer the owner is not asked: who may see it was judged above.
+    let read = timeout(ANSWER_TIMEOUT, ask.web.owner.stock_conf(job.id(), None)).await;
+    let conf = read.unwrap_or(Err(OwnerGone))?.ok().flatten().unwrap_or_default();
+    let rows = conf.into_iter().map(|(key, value)| ConfRow { key, value });
+    Ok(listing.page_in_order((0..).zip(rows), lasting))
 }

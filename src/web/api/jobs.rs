@@ -1,27 +1,30 @@
-//! Jobs and applications in one list, and a job by itself.
+//! Jobs and applications in one list, a job by itself, and why it has no more slots: the explanation as far as it is shown.
 
 use std::sync::Arc;
 
-use crate::api::{JobState, TaskState, TaskTally};
+use serde_json::Value;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::api::{Explanation, JobState, PolicyName, TaskState, TaskTally, WhyLine};
 use crate::model::{Kind, PerKind};
 use crate::views::{ApplicationView, JobView};
 
-use super::super::applications::{Problem, QueryParameters};
-use super::super::owner::Owner;
+use super::super::applications::{Problem, ProblemName, QueryParameters};
+use super::super::owner::{Owner, OwnerGone};
+use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::known::{ended_job, known_job};
+use super::ask::{Ask, ended_job, known_job};
 use super::listing::Listing;
-use super::rows::{application_row, job_row, of_kind, reported_jobs};
-use super::work::{SORTS, STATES, WorkFilter, work_of, work_of_application};
+use super::work::{
+    SORTS, STATES, WorkFilter, application_row, job_row, of_kind, reported_jobs, work_of, work_of_application,
+};
 
-/// A row of the list.
 enum Row<'a> {
     Job(&'a Arc<JobView>),
     Application(&'a Arc<ApplicationView>),
 }
 
-/// Answers `/jobs`.
 pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &SORTS);
     let filter = WorkFilter::read(&mut parameters, &STATES);
@@ -45,7 +48,6 @@ pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) 
     }))
 }
 
-/// Answers `/jobs/{job}`.
 pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let job = known_job(ask)?;
@@ -76,4 +78,69 @@ fn tally_of_ended(job: &JobView, kind: Kind) -> TaskTally {
         }
     }
     tally
+}
+
+/// Members of what holds slots that say what other queues have bought.
+const OF_QUOTAS: [&str; 3] = ["others_above_quota", "others_unpaid", "others_within_quota"];
+
+pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+    parameters.end()?;
+    let job = known_job(ask)?;
+    ask.check_parts_of_job(&job).await?;
+    let last = match timeout(ANSWER_TIMEOUT, ask.web.owner.last_explanation(job.id())).await {
+        Ok(Ok(last)) => last,
+        Ok(Err(OwnerGone)) | Err(_) => return Err(Problem::from(OwnerGone)),
+    };
+    let Some(last) = last else { return Err(not_known_yet(ask, &job.id().to_string())) };
+    // The search for the rate of one more slot takes many allocations.
+    let explanation = spawn_blocking(move || last.finish().cloned()).await;
+    let explanation = explanation.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
+    let explanation = explanation.ok_or_else(|| {
+        let detail = format!("{} is over, and nothing of its slots is remembered", job.id());
+        Problem::new(ProblemName::NoSuchJob, detail).with_try(format!("/api/v1/jobs/{}/waits", job.id()))
+    })?;
+    Ok(Found::One(shown(ask, explanation)))
+}
+
+fn not_known_yet<O: Owner>(ask: &Ask<'_, O>, job: &str) -> Problem {
+    if !ask.web.owner.is_live() {
+        let detail = "no JobTracker runs here: only one that assigns slots knows why a job has no more of them";
+        return Problem::new(ProblemName::NoSuchAddress, detail).with_try(format!("/api/v1/jobs/{job}/waits"));
+    }
+    let detail = format!("the explanation of {job} was not made in time: many jobs are explained at once");
+    Problem::new(ProblemName::Unavailable, detail).with_try(format!("jobtracker explain {job}"))
+}
+
+/// As the viewer may see it: names of other queues are for administrators, money is that of the viewer's queue.
+fn shown<O>(ask: &Ask<'_, O>, mut explanation: Explanation) -> Value {
+    let viewer = &ask.viewer;
+    // It may be of a moment at which another scheduler ruled than the one that is shown.
+    let is_market = ask.shown.overview.report.policy == PolicyName::Dynamic || explanation.is_of_market();
+    let sees_money = viewer.sees_money_of(&explanation.queue);
+    if !viewer.sees_all_money() {
+        explanation.hide_names();
+    }
+    if !viewer.sees_cost_of(&explanation.user, &explanation.queue) {
+        explanation.cost = None;
+    }
+    if !sees_money {
+        explanation.order = None;
+    }
+    if is_market && !sees_money {
+        explanation.hide_market();
+    }
+    let line = |reason: &_| WhyLine { text: ToString::to_string(reason), reason: Clone::clone(reason) };
+    let why: Vec<WhyLine> = explanation.why.iter().map(line).collect();
+    let last_round_ms = explanation.preemption.as_ref().and_then(|preempted| Some(preempted.last.as_ref()?.at_ms));
+    let mut found = lasting(&explanation);
+    found["why"] = lasting(&why);
+    // It is the moment of the round, not of the reading.
+    if let (Some(at_ms), Some(last)) = (last_round_ms, found.pointer_mut("/preemption/last")) {
+        last["at_ms"] = at_ms.into();
+    }
+    for holders in ["/slots/map", "/slots/reduce"] {
+        let members = found.pointer_mut(holders).and_then(Value::as_object_mut).filter(|_| is_market && !sees_money);
+        members.into_iter().for_each(|members| members.retain(|name, _| !OF_QUOTAS.contains(&name.as_str())));
+    }
+    found
 }

@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use axum::http::Uri;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+
+use crate::model::hex;
 
 use super::super::applications::QueryParameters;
 use super::answer::Found;
-use super::cursor::{Key, Place};
 
 /// Rows of a part unless it is given.
 const ROWS: usize = 100;
 /// Parameters that do not change which rows a list has.
 const OF_FORM: [&str; 5] = ["limit", "after", "format", "pretty", "at"];
 
-/// Which part of a list is wanted.
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
     limit: usize,
-    /// What the rows are ordered by.
     sort: &'static str,
     is_descending: bool,
     after: Option<Place>,
@@ -63,7 +66,6 @@ impl Listing {
         Self { limit, sort: "", is_descending: false, after, asked, next: format!("{}?{next}", uri.path()) }
     }
 
-    /// What the rows are ordered by.
     pub(super) const fn sort(&self) -> &'static str {
         self.sort
     }
@@ -128,5 +130,55 @@ impl Listing {
 
     fn address_after(&self, place: &Place) -> String {
         format!("{}{}", self.next, place.cursor(&self.asked))
+    }
+}
+
+const HASH_BYTES: usize = 8;
+
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Key {
+    Number(i64),
+    Text(String),
+}
+
+/// The place of a row: its key, and its id among those with the same key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(super) struct Place(pub(super) Key, pub(super) String);
+
+impl Place {
+    /// As programs pass it back; `asked`: the path with the filters and the order.
+    pub(super) fn cursor(&self, asked: &str) -> String {
+        // Texts and numbers always serialize.
+        URL_SAFE_NO_PAD.encode(serde_json::to_vec(&(hash(asked), self)).unwrap_or_default())
+    }
+
+    /// The place in a cursor; none if it is no cursor, or that of another list.
+    pub(super) fn parse(cursor: &str, asked: &str) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(cursor).ok()?;
+        let (of, place): (String, Self) = serde_json::from_slice(&bytes).ok()?;
+        (of == hash(asked)).then_some(place)
+    }
+}
+
+fn hash(asked: &str) -> String {
+    hex(&Sha256::digest(asked)[..HASH_BYTES])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_is_bound_to_what_was_asked_for() {
+        for place in [Place(Key::Number(-7), "job_1_0001".to_owned()), Place(Key::Text("ä".to_owned()), String::new())]
+        {
+            let cursor = place.cursor("/jobs?state=RUNNING");
+            assert_eq!(Place::parse(&cursor, "/jobs?state=RUNNING"), Some(place));
+            assert_eq!(Place::parse(&cursor, "/jobs?state=PREP"), None);
+        }
+        for wrong in ["", "x", "eyJ9", "é"] {
+            assert_eq!(Place::parse(wrong, ""), None);
+        }
     }
 }

@@ -12,17 +12,13 @@ use super::super::owner::{MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
 use super::super::state::ANSWER_TIMEOUT;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::known::no_such_queue;
-use super::listing::Listing;
-use super::stored::found;
+use super::ask::{Ask, found, no_such_queue};
+use super::listing::{Key, Listing, Place};
 
 /// Points of a history unless they are given.
 const POINTS: u32 = 300;
 /// Quotes of a curve unless they are given.
 const QUOTES: u32 = 50;
-/// Most quotes of a curve.
 const MOST_QUOTES: u64 = 200;
 const ONE_CREDIT_UNITS: i128 = 1_000_000_000_000;
 const RATE: &str = "credits for one slot over one interval, such as 0.5";
@@ -37,7 +33,6 @@ struct OrderRow {
     max_cost: Option<Credits>,
 }
 
-/// Answers `/market`.
 pub(super) fn market<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     check_market(ask)?;
@@ -81,7 +76,6 @@ pub(super) fn orders<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters
     Ok(listing.page(rows, lasting))
 }
 
-/// Answers `/market/prices`.
 pub(super) async fn prices<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     let points = points(&mut parameters);
@@ -140,9 +134,6 @@ pub(super) fn points(parameters: &mut QueryParameters) -> u32 {
 }
 
 /// Refuses what needs a market where there is none.
-///
-/// # Errors
-/// `no-market`.
 pub(super) fn check_market<O: Owner>(ask: &Ask<'_, O>) -> Result<(), Problem> {
     match ask.web.owner.market_presence() {
         MarketPresence::Absent => {

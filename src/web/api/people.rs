@@ -12,20 +12,16 @@ use super::super::owner::Owner;
 use super::address::part;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
+use super::listing::{Key, Listing, Place};
 use super::work::{Work, work_of, work_of_application};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct UserRow<'a> {
     user: &'a str,
-    /// Unfinished jobs.
     jobs: u64,
-    /// Unfinished applications.
     applications: u64,
     /// Attempts that run.
     running: PerKind<u32>,
-    /// Live containers.
     containers: u64,
     /// Queues of unfinished work.
     queues: BTreeSet<&'a str>,
@@ -50,7 +46,6 @@ pub(super) fn users<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
     Ok(listing.page(rows, lasting))
 }
 
-/// Answers `/users/{user}`.
 pub(super) fn user<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let name = ask.parts.get(part::USER);
@@ -77,7 +72,6 @@ fn all_users(shown: &Shown) -> BTreeMap<&str, UserRow<'_>> {
     users
 }
 
-/// The row of whose work it is.
 fn add<'a, 'b>(users: &'b mut BTreeMap<&'a str, UserRow<'a>>, work: Work<'a>) -> &'b mut UserRow<'a> {
     let row = users.entry(work.user).or_insert_with(|| UserRow { user: work.user, ..UserRow::default() });
     match work.finish_ms {

@@ -6,15 +6,12 @@ use crate::api::{JobDeadline, ReportedJob, SchedulerReport};
 use crate::engine::BodyFault;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
-use super::super::owner::Owner;
+use super::super::owner::{Owner, PlanRefusal};
 use super::super::switch_plan::plan_switch;
-use super::super::switch_question::PlanRefusal;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
+use super::listing::{Key, Listing, Place};
 
-/// A deadline of a job.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DeadlineRow<'a> {
     job: crate::model::JobId,

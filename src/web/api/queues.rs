@@ -17,12 +17,9 @@ use super::super::state::ANSWER_TIMEOUT;
 use super::super::viewer::Viewer;
 use super::address::part;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::known::no_such_queue;
-use super::listing::Listing;
+use super::ask::{Ask, found, no_such_queue};
+use super::listing::{Key, Listing, Place};
 use super::market::{check_market, points};
-use super::stored::found;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct QueueRow<'a> {
@@ -103,7 +100,6 @@ pub(super) fn queues<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters
     Ok(listing.page(rows, |queue| lasting(&sources.row(queue))))
 }
 
-/// Answers `/queues/{queue}`.
 pub(super) fn queue<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
     parameters.end()?;
     let name = ask.parts.get(part::QUEUE);
@@ -128,7 +124,6 @@ pub(super) async fn statement<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryP
     Ok(listing.part(rows.iter().map(lasting).collect(), next))
 }
 
-/// Answers `/queues/{queue}/spending`.
 pub(super) async fn spending<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     let points = points(&mut parameters);

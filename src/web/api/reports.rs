@@ -12,9 +12,8 @@ use super::super::state::ANSWER_TIMEOUT;
 use super::super::viewer::Viewer;
 use super::address::part;
 use super::answer::{Found, lasting};
-use super::ask::Ask;
+use super::ask::{Ask, found};
 use super::listing::Listing;
-use super::stored::found;
 
 /// States of the past, as reports have them.
 const STATES: [&str; 6] = ["PREP", "ACCEPTED", "RUNNING", "SUCCEEDED", "FAILED", "KILLED"];
@@ -49,7 +48,6 @@ pub(super) async fn history<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPar
     Ok(listing.part(items, report.next.and_then(|next| i64::try_from(next).ok())))
 }
 
-/// What a report is of.
 fn range(parameters: &mut QueryParameters, kind: ReportKind) -> ReportRequest {
     let expected = format!("one of {}", STATES.join(", "));
     let state = |text: &str| STATES.into_iter().find(|state| *state == text).map(str::to_owned);

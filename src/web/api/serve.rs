@@ -22,8 +22,8 @@ use super::answer::{Form, Found, respond};
 use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
-    applications, cluster, decisions, explain, items, job_parts, job_records, jobs, market, people, policy, queues,
-    reports, samples, shares, slots, timeline, workers,
+    applications, cluster, decisions, items, job_parts, jobs, market, people, policy, queues, reports, samples, slots,
+    timeline, workers,
 };
 
 /// What answers requests.
@@ -95,10 +95,10 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::JobGrid => job_parts::grid(ask, parameters).await,
         Address::JobWaits => job_parts::job_waits(ask, parameters).await,
         Address::JobTimeline => timeline::timeline(ask, parameters).await,
-        Address::JobExplain => explain::explain(ask, parameters).await,
-        Address::JobCounters => job_records::counters(ask, parameters).await,
-        Address::JobEvents => job_records::events(ask, parameters).await,
-        Address::JobConf => job_records::conf(ask, parameters).await,
+        Address::JobExplain => jobs::explain(ask, parameters).await,
+        Address::JobCounters => job_parts::counters(ask, parameters).await,
+        Address::JobEvents => job_parts::events(ask, parameters).await,
+        Address::JobConf => job_parts::conf(ask, parameters).await,
         Address::Applications => applications::applications(ask, parameters),
         Address::Application => applications::application(ask, parameters),
         Address::Containers => applications::containers(ask, parameters).await,
@@ -114,7 +114,7 @@ async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryPar
         Address::Spending => queues::spending(ask, parameters).await,
         Address::Market => market::market(ask, parameters),
         Address::Prices => market::prices(ask, parameters).await,
-        Address::Shares => shares::shares(ask, parameters),
+        Address::Shares => samples::shares(ask, parameters),
         Address::Quotes => market::quotes(ask, parameters).await,
         Address::Policy => policy::policy(ask, parameters),
         Address::PolicyPlan => policy::plan(ask, parameters).await,

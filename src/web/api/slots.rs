@@ -16,13 +16,11 @@ use super::super::owner::Owner;
 use super::super::viewer::Viewer;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
-use super::task_state::kind_word;
+use super::grid::kind_word;
+use super::listing::{Key, Listing, Place};
 
 /// What the cells of a worker are ordered by; since when they are held unless it is given.
 const BY: [&str; 4] = ["queue", "user", "job", "kind"];
-/// Most cells of what holds many slots.
 const MOST_CELLS: u32 = 1_000;
 /// Slots that a container counts as.
 const CONTAINER: &str = "container";

@@ -204,7 +204,6 @@ impl EventStreams {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// How many are open.
     pub(crate) fn open_count(&self) -> usize {
         self.hub().readers.len()
     }

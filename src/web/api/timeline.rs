@@ -27,7 +27,6 @@ struct Timeline {
     left_out: LeftOut,
 }
 
-/// A worker.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Row {
     worker: String,
@@ -35,7 +34,6 @@ struct Row {
     bars: Vec<Bar>,
 }
 
-/// An attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 struct Bar {
     attempt: AttemptId,

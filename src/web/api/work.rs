@@ -1,10 +1,17 @@
-//! Jobs and applications as far as lists are concerned with both: filters and orders.
+//! Jobs and applications as far as lists are concerned with both: filters, orders and rows.
 
-use crate::api::JobState;
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use crate::api::{JobState, ReportedJob};
+use crate::model::{Credits, JobId};
 use crate::views::{ApplicationView, JobView, Shown};
 
 use super::super::applications::QueryParameters;
-use super::cursor::{Key, Place};
+use super::answer::lasting;
+use super::ask::Ask;
+use super::listing::{Key, Place};
 
 /// What lists of jobs and applications are ordered by; the first unless it is given.
 pub(super) const SORTS: [&str; 6] = ["-started_ms", "finish_ms", "name", "user", "queue", "state"];
@@ -99,4 +106,31 @@ pub(super) fn work_of_application(application: &ApplicationView) -> Work<'_> {
         started_ms: submitted.submitted_ms,
         finish_ms: standing.finished_ms,
     }
+}
+
+/// The jobs of the policy's report, by id.
+pub(super) fn reported_jobs(shown: &Shown) -> BTreeMap<JobId, &ReportedJob> {
+    shown.overview.report.jobs.iter().map(|job| (job.job, job)).collect()
+}
+
+pub(super) fn of_kind(kind: &str, mut row: Value) -> Value {
+    row["kind"] = kind.into();
+    row
+}
+
+pub(super) fn job_row<O>(ask: &Ask<'_, O>, job: &JobView, reported: Option<&ReportedJob>) -> Value {
+    let spec = job.spec();
+    let mut row = ask.shown.job_row(job, reported, ask.viewer.sees_cost_of(&spec.user, &spec.queue));
+    row.url = format!("{}{}", ask.web.job_page_prefix, job.id());
+    of_kind("job", lasting(&row))
+}
+
+pub(super) fn application_row<O>(ask: &Ask<'_, O>, application: &ApplicationView) -> Value {
+    lasting(&application.row(cost_of_application(ask, application)))
+}
+
+pub(super) fn cost_of_application<O>(ask: &Ask<'_, O>, application: &ApplicationView) -> Option<Credits> {
+    let submitted = application.submitted();
+    let is_shown = ask.viewer.sees_cost_of(&submitted.user, &submitted.queue);
+    ask.shown.cost_of_application(application).filter(|_| is_shown)
 }

@@ -14,8 +14,7 @@ use super::super::owner::Owner;
 use super::address::part;
 use super::answer::{Found, lasting};
 use super::ask::Ask;
-use super::cursor::{Key, Place};
-use super::listing::Listing;
+use super::listing::{Key, Listing, Place};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct RackRow {
@@ -70,7 +69,6 @@ pub(super) fn worker<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
     all.iter().find(is_it).map(Found::one).ok_or_else(unknown)
 }
 
-/// Answers `/racks`.
 pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["rack"]);
     parameters.end()?;

@@ -5,49 +5,37 @@ use axum::http::Method;
 /// An address. Paths are exact: a slash more makes another path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Address {
-    /// The cluster.
     Info,
     /// All applications, and where they are submitted.
     Applications,
-    /// Gives an id.
     NewApplication,
-    /// One application.
     Application,
     /// A program registers for it.
     Register,
     /// Its program asks, and reads what there is.
     Allocate,
-    /// Its program ends it.
     Unregister,
     State,
     Containers,
-    /// One container.
     Container,
-    /// Ends a container.
     Signal,
     /// Leads to a log.
     Logs,
-    /// All nodes.
     Nodes,
-    /// One node.
     Node,
 }
 
 /// The parameters that a path can have.
 pub(super) mod part {
-    /// The id of an application.
     pub(crate) const APPLICATION: &str = "application-id";
-    /// The id of a container.
     pub(crate) const CONTAINER: &str = "container-id";
     /// How a container ends.
     pub(crate) const COMMAND: &str = "command";
     pub(crate) const LOG: &str = "log";
-    /// The id of a node.
     pub(crate) const NODE: &str = "node-id";
 }
 
 impl Address {
-    /// All addresses.
     pub(super) const ALL: [Self; 14] = [
         Self::Info,
         Self::Applications,
@@ -111,7 +99,6 @@ impl Address {
         }
     }
 
-    /// The `Allow` header.
     pub(super) fn allow(self) -> String {
         let names = self.methods().iter().flat_map(|method| match *method {
             Method::GET => vec!["GET", "HEAD"],

@@ -108,9 +108,6 @@ impl LastReport {
 }
 
 /// The response for an answer. `log` is what was asked of a log.
-///
-/// # Errors
-/// `internal-error` for an answer that fits no request: a defect.
 pub(super) fn render(
     answer: ApplicationAnswer,
     method: &Method,

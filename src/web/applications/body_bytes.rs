@@ -14,19 +14,14 @@ use tokio::time::timeout;
 use crate::engine::ApplicationCaller;
 use crate::http::{FairBudget, Held, OverBudget, Peer, RequestPlace};
 
-use super::super::body_pieces::{PIECE_TIMEOUT, PieceError, next_piece_of_request};
+use super::super::request_body::{PIECE_TIMEOUT, PieceError, next_piece_of_request};
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 
-/// Largest body.
 pub(super) const MAX_BODY_BYTES: usize = 8 << 20;
-/// Time for a whole body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(120);
 
 /// Refuses a body that is no JSON by its header.
-///
-/// # Errors
-/// `unsupported-media-type`.
 pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), Problem> {
     let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
     let (kind, parameters) = kind.split_once(';').unwrap_or((kind, ""));
@@ -69,9 +64,6 @@ impl<'a> UnreadBody<'a> {
     }
 
     /// Reads it to its end; its bytes count until the second is dropped.
-    ///
-    /// # Errors
-    /// `body-too-large`, `too-many`, `body-timed-out`, or `invalid-request` if it is cut off.
     pub(super) async fn read(self) -> Result<(Vec<u8>, Held), Problem> {
         let too_large = || {
             let detail = format!("expected a body of at most {MAX_BODY_BYTES} bytes");

@@ -14,9 +14,6 @@ use super::verified::Verified;
 
 /// Finds who asks, and takes what belongs to the signature out of the parameters. An application may ask only about
 /// `application`, the one that the path names.
-///
-/// # Errors
-/// `signature-refused`, `forbidden`, `unavailable`, or what is wrong with the header of an unsigned request.
 pub(super) async fn find_caller<O: ApplicationOwner>(
     owner: &O,
     access: ApplicationAccess,

@@ -10,7 +10,7 @@ use crate::engine::{ApplicationCaller, Caller};
 use crate::http::{ConnectionEnds, LocalCaller};
 use crate::socket_owner::uid_of_socket;
 
-use super::super::local_names::{NOT_BY_TCP, NameRight};
+use super::super::believed_caller::{NOT_BY_TCP, NameRight};
 use super::super::same_site::{THROUGH_PROXY, came_through_proxy, is_from_own_page};
 use super::body_bytes::check_content_type;
 use super::owner::ApplicationOwner;
@@ -21,13 +21,9 @@ use super::verified::{SignedBody, Verified};
 
 /// A header that a page of another site cannot send unasked.
 const REQUESTED_BY: &str = "x-requested-by";
-/// Longest name of a user, bytes.
 const MAX_USER_BYTES: usize = 256;
 
 /// The user of this machine who is named and whose socket the request comes from.
-///
-/// # Errors
-/// `signature-refused`, `forbidden`, `unsupported-media-type`.
 pub(super) async fn loopback_caller<O: ApplicationOwner>(
     owner: &O,
     head: &Parts,

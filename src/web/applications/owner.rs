@@ -12,7 +12,6 @@ use super::super::owner_gone::OwnerGone;
 /// How long a request may wait for news.
 #[derive(Debug, Default)]
 pub struct NewsWait {
-    /// Milliseconds.
     pub(crate) ms: u64,
     /// Done when it must be answered with what there is.
     pub(crate) cut: Option<oneshot::Receiver<()>>,
@@ -22,10 +21,6 @@ pub struct NewsWait {
 pub trait ApplicationOwner: Send + Sync + 'static {
     /// Passes a request to the engine. Completes when everything that the answer shows is durable; where there is nothing to
     /// say yet, when there is, or after the `wait`. Dropping it ends the wait. Never answers that a request waits.
-    ///
-    /// # Errors
-    ///
-    /// [`OwnerGone`] if no answer will come. The request may have been performed.
     fn application(
         &self,
         _request: ApplicationRequest,

@@ -14,20 +14,15 @@ use super::problem_name::ProblemName;
 pub(crate) struct PathParts(Vec<(String, String)>);
 
 impl PathParts {
-    /// The parts that the router found.
     pub(crate) fn new(found: &RawPathParams) -> Self {
         Self(found.iter().map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
     }
 
-    /// A part, as it is.
     pub(crate) fn get(&self, name: &str) -> &str {
         self.0.iter().find(|(part, _)| part == name).map_or("", |(_, value)| value)
     }
 
     /// The application.
-    ///
-    /// # Errors
-    /// `no-such-application`.
     pub(crate) fn application(&self) -> Result<ApplicationId, Problem> {
         let text = self.get(part::APPLICATION);
         let unknown = |_| Problem::new(ProblemName::NoSuchApplication, format!("there is no application {text}"));
@@ -35,9 +30,6 @@ impl PathParts {
     }
 
     /// The container.
-    ///
-    /// # Errors
-    /// `no-such-container`.
     pub(super) fn container(&self) -> Result<ContainerId, Problem> {
         let text = self.get(part::CONTAINER);
         let unknown = |_| Problem::new(ProblemName::NoSuchContainer, format!("there is no container {text}"));
@@ -49,15 +41,11 @@ impl PathParts {
         self.application().ok().or_else(|| self.container().ok().map(|container| container.application))
     }
 
-    /// The node's id.
     pub(super) fn node(&self) -> String {
         self.get(part::NODE).to_owned()
     }
 
     /// How a container is ended.
-    ///
-    /// # Errors
-    /// `no-such-address`.
     pub(super) fn signal(&self) -> Result<ContainerSignal, Problem> {
         match self.get(part::COMMAND) {
             "GRACEFUL_SHUTDOWN" => Ok(ContainerSignal::Graceful),
@@ -70,9 +58,6 @@ impl PathParts {
     }
 
     /// Which log.
-    ///
-    /// # Errors
-    /// `no-such-address`.
     pub(super) fn log(&self) -> Result<&'static str, Problem> {
         match self.get(part::LOG) {
             "stdout" => Ok("stdout"),

@@ -13,7 +13,6 @@ use super::super::response::{TEXT, fresh, json};
 use super::bodies::BodyError;
 use super::problem_name::ProblemName;
 
-/// The content type of problems.
 pub(super) const PROBLEM: &str = "application/problem+json";
 /// Of an application that is over, or of a daemon that is not there.
 const RETRY_S: &str = "1";
@@ -27,7 +26,6 @@ pub(crate) struct Problem {
     /// How an application ended.
     state: Option<ApplicationState>,
     server_time_ms: Option<i64>,
-    /// Methods that are accepted.
     allow: Option<String>,
     /// What to try instead.
     attempt: Option<String>,
@@ -83,12 +81,10 @@ impl Problem {
         Self { errors, ..Self::new(name, detail) }
     }
 
-    /// Nothing is at a path.
     pub(crate) fn no_such_address(path: &str) -> Self {
         Self::new(ProblemName::NoSuchAddress, format!("there is nothing at {path}"))
     }
 
-    /// Another method is expected.
     pub(crate) fn of_method(method: &str, allow: String) -> Self {
         let detail = format!("{method} is not allowed here; expected {allow}");
         Self { allow: Some(allow), ..Self::new(ProblemName::MethodNotAllowed, detail) }

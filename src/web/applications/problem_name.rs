@@ -26,13 +26,11 @@ pub(crate) enum ProblemName {
     NoSuchWorker,
     NoSuchDecision,
     NoMarket,
-    /// No such path.
     NoSuchAddress,
     /// Neither JSON nor CSV.
     NotAcceptable,
     /// Another generation is shown.
     StaleGeneration,
-    /// Another method.
     MethodNotAllowed,
     /// The body did not arrive.
     BodyTimedOut,
@@ -42,7 +40,6 @@ pub(crate) enum ProblemName {
     Superseded,
     /// The id is in use.
     ApplicationExists,
-    /// The application has ended.
     ApplicationOver,
     BodyTooLarge,
     /// The body is no JSON by its header.
@@ -58,7 +55,6 @@ pub(crate) enum ProblemName {
 }
 
 impl ProblemName {
-    /// All kinds.
     pub(crate) const ALL: [Self; 30] = [
         Self::InvalidRequest,
         Self::InvalidResourceRequest,
@@ -128,12 +124,10 @@ impl ProblemName {
         }
     }
 
-    /// The kind of that name.
     pub(crate) fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// The status of its answers.
     pub(crate) const fn status(self) -> StatusCode {
         match self {
             Self::InvalidRequest | Self::InvalidResourceRequest => StatusCode::BAD_REQUEST,

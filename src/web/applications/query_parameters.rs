@@ -51,7 +51,6 @@ impl QueryParameters {
         self.left.get(name)?.first().map(String::as_str)
     }
 
-    /// A parameter, if it is there.
     pub(crate) fn take(&mut self, name: &'static str) -> Option<String> {
         self.take_all(name).into_iter().next()
     }
@@ -94,7 +93,6 @@ impl QueryParameters {
         value
     }
 
-    /// A whole number.
     pub(crate) fn whole<N: TryFrom<u64>>(&mut self, name: &'static str, range: RangeInclusive<u64>) -> Option<N> {
         let expected = format!("a whole number from {} to {}", range.start(), range.end());
         self.parsed(name, &expected, |text| {
@@ -103,7 +101,6 @@ impl QueryParameters {
         })
     }
 
-    /// A list with commas.
     pub(crate) fn list<T>(&mut self, name: &'static str, expected: &str, parse: impl Fn(&str) -> Option<T>) -> Vec<T> {
         self.parsed(name, expected, |text| text.split(',').map(parse).collect()).unwrap_or_default()
     }
@@ -116,9 +113,6 @@ impl QueryParameters {
     }
 
     /// Refuses parameters that were not asked for, and all that was found wrong.
-    ///
-    /// # Errors
-    /// `invalid-request`.
     pub(crate) fn end(mut self) -> Result<(), Problem> {
         let known = self.known.join(", ");
         for name in std::mem::take(&mut self.left).into_keys() {

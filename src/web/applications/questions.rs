@@ -25,15 +25,12 @@ const MAX_LIMIT: u64 = 1_000;
 /// What is asked, and how it is answered beyond what the engine knows of it.
 #[derive(Debug)]
 pub(super) struct Asked {
-    /// For the engine.
     pub(super) question: ApplicationQuestion,
     /// How long the answer may wait for something to say, ms.
     pub(super) wait_ms: u64,
-    /// Which log, and what of it.
     pub(super) log: Option<LogPart>,
 }
 
-/// A part of a log of a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct LogPart {
     /// `stdout` or `stderr`.
@@ -49,14 +46,10 @@ pub(super) struct LogPart {
 pub(super) struct ReadBody {
     /// All of it.
     pub(super) bytes: Vec<u8>,
-    /// Its SHA-256.
     pub(super) digest: [u8; 32],
 }
 
 /// Reads what is asked. `secret` is for an application that is submitted.
-///
-/// # Errors
-/// `invalid-request`, `invalid-resource-request`, `too-many`, `no-such-…`.
 pub(super) fn read_question(
     address: Address,
     method: &Method,
@@ -79,19 +72,7 @@ pub(super) fn read_question(
         }
         Address::Application => {
             asked.wait_ms = query.whole("wait-ms", 0..=MAX_WAIT_MS).unwrap_or_default();
-            let version = query.whole("version", 0..=u64::MAX);
-            if asked.wait_ms > 0 && version.is_none() {
-                query.refuse("version", "the parameter is missing: wait-ms waits until it differs");
-            }
-            let rows = row_page(&mut query);
-            if rows.is_some() && version.is_some() {
-                query.refuse("rows", "expected without version: who waits gets the first rows");
-            }
-            let application = parts.application()?;
-            match rows {
-                Some(rows) => ApplicationQuestion::ShowRows { application, rows },
-                None => ApplicationQuestion::Show { application, known_version: version },
-            }
+            show_question(asked.wait_ms, parts, &mut query)?
         }
         Address::Register => ApplicationQuestion::Register {
             application: parts.application()?,
@@ -128,6 +109,23 @@ pub(super) fn read_question(
     Ok(asked)
 }
 
+/// What is asked of one application: itself, after news where the request waits, or a page of its rows.
+fn show_question(wait_ms: u64, parts: &PathParts, query: &mut QueryParameters) -> Result<ApplicationQuestion, Problem> {
+    let version = query.whole("version", 0..=u64::MAX);
+    if wait_ms > 0 && version.is_none() {
+        query.refuse("version", "the parameter is missing: wait-ms waits until it differs");
+    }
+    let rows = row_page(query);
+    if rows.is_some() && version.is_some() {
+        query.refuse("rows", "expected without version: who waits gets the first rows");
+    }
+    let application = parts.application()?;
+    Ok(match rows {
+        Some(rows) => ApplicationQuestion::ShowRows { application, rows },
+        None => ApplicationQuestion::Show { application, known_version: version },
+    })
+}
+
 /// Which rows of what it asks for a report is to have; none: no word of it.
 fn row_page(query: &mut QueryParameters) -> Option<RowPage> {
     let most = query.whole("rows", 0..=MAX_LIMIT);
@@ -148,7 +146,6 @@ fn application_filter(query: &mut QueryParameters) -> ApplicationFilter {
     }
 }
 
-/// A state by its name in reports.
 fn read_state<T: DeserializeOwned>(name: &str) -> Option<T> {
     let name: StrDeserializer<'_, serde::de::value::Error> = name.into_deserializer();
     T::deserialize(name).ok()

@@ -23,7 +23,6 @@ use super::serve::Applications;
 
 /// The description of the interface (OpenAPI 3.1), part of the binary.
 const OPENAPI: &str = include_str!("../../../static/openapi.json");
-/// Where it is served.
 const OPENAPI_PATH: &str = "/ws/v1/openapi.json";
 
 /// The addresses of applications, their description and the pages of problems.

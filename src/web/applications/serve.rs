@@ -15,7 +15,7 @@ use crate::engine::{ApplicationQuestion, ApplicationRequest};
 use crate::http::{FairBudget, Held, RequestPlace};
 use crate::model::{ApplicationSecret, hex};
 
-use super::super::body_pieces::discard;
+use super::super::request_body::discard;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::address::Address;
 use super::answers::{LastReport, render};
@@ -33,7 +33,6 @@ use super::verified::SignedBody;
 /// Bytes of bodies on their way, of all and of one user: one of each has room for two of the longest.
 const BODY_BYTES: (u64, u64) = (64 << 20, 16 << 20);
 
-/// What all these addresses share.
 #[derive(Debug)]
 pub(super) struct Applications<O> {
     web: Arc<WebState<O>>,
@@ -51,7 +50,6 @@ impl<O: ApplicationOwner> Applications<O> {
         Self { web, waits, bodies, reports: LastReport::default() }
     }
 
-    /// Answers a request to an address.
     pub(super) async fn serve(&self, address: Address, parts: PathParts, request: Request) -> Response<Body> {
         let (head, mut body) = request.into_parts();
         match self.answer(address, &parts, &head, &mut body).await {
@@ -111,7 +109,6 @@ impl<O: ApplicationOwner> Applications<O> {
     }
 }
 
-/// The body, which has to be the one that was signed.
 async fn read_signed_body(
     head: &Parts,
     unread: UnreadBody<'_>,

@@ -9,7 +9,7 @@ use crate::engine::{ApplicationAnswer, ApplicationCaller, ApplicationRequest, Ca
 use crate::market::{Acl, Key, Role, SignedTextId, signature};
 use crate::model::ApplicationId;
 
-use super::super::signer::{find_signer, signature_in};
+use super::super::signed_request::{find_signer, signature_in};
 use super::answers::unexpected;
 use super::owner::{ApplicationOwner, NewsWait};
 use super::problem::Problem;
@@ -18,9 +18,6 @@ use super::query_parameters::QueryParameters;
 use super::verified::{SignedBody, Verified};
 
 /// The user who signed by a key of the list.
-///
-/// # Errors
-/// `signature-refused`.
 pub(super) async fn signed_caller(
     acl: Arc<Acl>,
     head: &Parts,
@@ -53,9 +50,6 @@ fn signer_parameter(parameters: &QueryParameters) -> &'static str {
 }
 
 /// The application that signed by its secret, which is good where the path names this `application`.
-///
-/// # Errors
-/// `signature-refused`, `forbidden`, `unavailable`.
 pub(super) async fn application_caller<O: ApplicationOwner>(
     owner: &O,
     signer: ApplicationId,

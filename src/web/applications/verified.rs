@@ -7,13 +7,10 @@ use super::query_parameters::QueryParameters;
 /// Who asks, and what the signature says of the body.
 #[derive(Clone, Debug)]
 pub(super) struct Verified {
-    /// Who asks.
     pub(super) caller: ApplicationCaller,
-    /// Whether the body has to be the one that was signed.
     pub(super) body: SignedBody,
 }
 
-/// What was signed of a body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum SignedBody {
     /// Nothing was signed, and nothing needs to be.

@@ -21,7 +21,6 @@ use super::viewer::View;
 /// Most parts of a list of items.
 const MOST_PARTS: usize = 200;
 
-/// The state of an application, as it is shown.
 fn shown_state(state: ApplicationState) -> ShownState {
     match state {
         ApplicationState::Accepted => ShownState::of_named_task(TaskState::Running, "accepted"),
@@ -58,7 +57,6 @@ fn items_done(ItemCounts { total, done }: ItemCounts) -> [Piece; 3] {
     [Piece::number("items.done", done), Piece::text(" of "), Piece::number("items", total)]
 }
 
-/// A table of applications, the newest first.
 pub(super) fn application_table<'a>(
     caption: &str,
     applications: impl Iterator<Item = &'a ApplicationView>,
@@ -99,9 +97,6 @@ pub(super) fn application_table<'a>(
 }
 
 /// The page of an application.
-///
-/// # Errors
-/// It is unknown.
 pub(super) fn application_page(view: &View, id: ApplicationId) -> Result<Page, Refused> {
     let Some(application) = view.views().application(id) else {
         return Err(Refused::unknown("application", &id.to_string(), Some(format!("jobtracker app status {id}"))));

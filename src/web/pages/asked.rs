@@ -6,8 +6,8 @@ use axum::http::header::ACCEPT;
 use axum::http::{HeaderMap, Uri};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
-use super::super::form_body::form_fields;
-use super::super::negotiation::{KnownTags, takes_gzip};
+use super::super::request_body::form_fields;
+use super::super::response::{KnownTags, takes_gzip};
 use super::super::signed_request::HttpRequest;
 use super::block::Field;
 
@@ -17,7 +17,6 @@ const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.'
 /// Names the viewer where names are believed.
 const USER: &str = "user.name";
 
-/// A request for a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Asked {
     /// Its path, as it came.

@@ -13,18 +13,15 @@ use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
 use super::job_rows::{job_link, worker_link};
 use super::page::Page;
-use super::piece::{Piece, ShownState};
+use super::piece::{Cell, Piece, ShownState};
 use super::viewer::View;
 
-/// States that attempts are filtered by.
 const STATES: &[&str] = &["", "running", "succeeded", "failed", "killed", "preempted"];
 
-/// The page of an attempt.
 pub(super) fn attempt_link(attempt: &AttemptDetail) -> Piece {
     Piece::link(format!("/attempts/{}", attempt.attempt), &attempt.attempt.to_string())
 }
 
-/// The page of a task.
 fn task_link(task: TaskId) -> Piece {
     Piece::link(format!("/tasks/{task}"), &task.to_string())
 }
@@ -54,9 +51,6 @@ pub(super) fn attempt_table<'a>(caption: &str, attempts: impl Iterator<Item = &'
 }
 
 /// Filters attempts by the `state` and `worker` that are asked for.
-///
-/// # Errors
-/// A state that is none.
 fn filtered<'a>(attempts: &'a [AttemptDetail], asked: &mut Asked) -> Result<(Vec<&'a AttemptDetail>, Block), Refused> {
     let state = asked.take("state").unwrap_or_default();
     if !STATES.contains(&&*state) {
@@ -131,7 +125,6 @@ pub(super) fn tasks_page(
     })
 }
 
-/// The attempts of a task.
 pub(super) fn task_page(view: &View, task: TaskId, job: &JobSnapshot, detail: &JobDetail) -> Result<Page, Refused> {
     let mut attempts: Vec<&AttemptDetail> =
         detail.attempts.iter().filter(|attempt| attempt.attempt.task == task).collect();
@@ -197,7 +190,6 @@ pub(super) fn attempt_page(view: &View, id: AttemptId, job: &JobSnapshot, detail
     })
 }
 
-/// The attempts of several jobs.
 pub(super) fn attempts_page(
     view: &View,
     asked: &mut Asked,
@@ -279,18 +271,7 @@ pub(super) fn timeline_page(
         }
         None => "No attempt ran in this span".to_owned(),
     };
-    let span = until_ms - since_ms;
-    let range =
-        |words: &str, since: i64, until: i64| Piece::link(format!("{}?since={since}&until={until}", asked.path), words);
-    let ranges = vec![
-        range("Earlier", since_ms - span / 2, until_ms - span / 2),
-        Piece::text(" · "),
-        range("Later", since_ms + span / 2, until_ms + span / 2),
-        Piece::text(" · "),
-        range("Closer", since_ms + span / 4, until_ms - span / 4),
-        Piece::text(" · "),
-        Piece::link(asked.path.clone(), "All"),
-    ];
+    let ranges = span_links(&asked.path, since_ms, until_ms);
     let mut blocks = vec![Block::Line(ranges), Block::Picture(gantt(title, bars, (since_ms, until_ms)))];
     if detail.attempts_left_out > 0 {
         blocks.push(Block::line(format!(
@@ -313,7 +294,21 @@ pub(super) fn timeline_page(
     })
 }
 
-/// The state of an attempt, as it is shown.
+/// Links from a span of time to those around it, to its middle, and to all.
+fn span_links(path: &str, since_ms: i64, until_ms: i64) -> Cell {
+    let span = until_ms - since_ms;
+    let range = |words: &str, since: i64, until: i64| Piece::link(format!("{path}?since={since}&until={until}"), words);
+    vec![
+        range("Earlier", since_ms - span / 2, until_ms - span / 2),
+        Piece::text(" · "),
+        range("Later", since_ms + span / 2, until_ms + span / 2),
+        Piece::text(" · "),
+        range("Closer", since_ms + span / 4, until_ms - span / 4),
+        Piece::text(" · "),
+        Piece::link(path.to_owned(), "All"),
+    ]
+}
+
 fn attempt_state(attempt: &AttemptDetail) -> ShownState {
     let state = match attempt.state {
         AttemptState::Succeeded => TaskState::Succeeded,

@@ -30,7 +30,6 @@ pub(super) struct Section {
     pub(super) blocks: Vec<Block>,
 }
 
-/// A block of a section.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Block {
     Line(Cell),
@@ -38,11 +37,9 @@ pub(super) enum Block {
     Complaint(Cell),
     /// Numbers with their names.
     Summary(Vec<(&'static str, Cell)>),
-    /// Lines in a list.
     List(Vec<Cell>),
     /// Words of a client, whole.
     Words(String),
-    /// Commands, to copy.
     Commands(Vec<String>),
     Table(Table),
     Picture(Picture),
@@ -62,7 +59,6 @@ pub(super) struct Table {
     pub(super) empty: Cell,
 }
 
-/// A column of a table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Column {
     pub(super) label: &'static str,
@@ -90,7 +86,6 @@ pub(super) struct Form {
     pub(super) is_sent: bool,
 }
 
-/// A field of a form.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Field {
     pub(super) name: &'static str,
@@ -105,12 +100,10 @@ pub(super) struct Field {
 }
 
 impl Field {
-    /// A field of any text.
     pub(super) fn text(name: &'static str, label: &'static str, value: impl Into<String>) -> Self {
         Self { name, label, value: value.into(), ..Self::default() }
     }
 
-    /// A field with a choice.
     pub(super) fn choice(
         name: &'static str,
         label: &'static str,
@@ -133,7 +126,6 @@ impl Block {
         Self::Words(words_of(text))
     }
 
-    /// A line of our words.
     pub(super) fn line(text: impl Into<String>) -> Self {
         Self::Line(vec![Piece::text(text)])
     }
@@ -168,7 +160,6 @@ impl Table {
     }
 }
 
-/// The text of a cell.
 pub(super) fn plain(cell: &[Piece]) -> String {
     let texts: Vec<String> = cell.iter().map(Piece::plain).collect();
     texts.join("").trim().to_owned()
@@ -179,12 +170,10 @@ fn harmless_cell(text: &str) -> String {
 }
 
 impl Column {
-    /// A column of texts.
     pub(super) const fn text(label: &'static str) -> Self {
         Self { label, is_number: false, sort: None }
     }
 
-    /// A column of numbers.
     pub(super) const fn number(label: &'static str) -> Self {
         Self { label, is_number: true, sort: None }
     }

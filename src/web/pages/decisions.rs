@@ -26,10 +26,8 @@ const KINDS: &[&str] = &[
     "money",
     "changed",
 ];
-/// Decisions on the page of a job.
 const MOST_OF_JOB: usize = 20;
 
-/// The newest decisions.
 pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
     let mut filter = |name| asked.take(name).unwrap_or_default();
     let [kind, job, queue, user, worker] = ["kind", "job", "queue", "user", "worker"].map(&mut filter);
@@ -78,9 +76,6 @@ pub(super) fn decisions_page(view: &View, asked: &mut Asked) -> Page {
 }
 
 /// One decision.
-///
-/// # Errors
-/// It is unknown.
 pub(super) fn decision_page(view: &View, text: &str) -> Result<Page, Refused> {
     let number = text.parse().ok().map(FactNumber);
     let row = number.and_then(|number| view.decision(number));

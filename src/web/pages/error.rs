@@ -14,7 +14,6 @@ pub(super) struct Refused {
     pub(super) status: StatusCode,
     pub(super) title: String,
     pub(super) detail: String,
-    /// Commands and addresses to try.
     pub(super) try_commands: Vec<String>,
 }
 
@@ -49,7 +48,6 @@ impl Refused {
         Self { status: StatusCode::NOT_FOUND, title: title.to_owned(), detail, try_commands: Vec::new() }
     }
 
-    /// The page that says so.
     pub(super) fn page(&self) -> Page {
         let mut blocks = vec![Block::Line(vec![Piece::sentence(&self.detail)])];
         if !self.try_commands.is_empty() {

@@ -27,12 +27,10 @@ use super::search::Found;
 use super::viewer::View;
 use super::{applications, decisions, health, jobs, market, policy, queues, search, workers};
 
-/// Most jobs that a page is made of.
 const MOST_JOBS: usize = 5_000;
 /// Spans of a price over time.
 const POINTS: u32 = 300;
 
-/// The state that all handlers share.
 type Shared<O> = State<Arc<WebState<O>>>;
 
 /// The answer with a page that is made of the cluster.

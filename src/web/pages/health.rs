@@ -8,14 +8,12 @@ use super::super::worker_health::WorkerHealth;
 use super::block::{Block, Column, Section, Table};
 use super::job_rows::{queue_link, user_link};
 use super::page::Page;
-use super::piece::{Piece, ShownState};
+use super::piece::{Cell, Piece, ShownState};
 use super::viewer::View;
 
 /// Complaints and what is counted of the daemon's own work.
 pub(super) fn health_page(view: &View) -> Page {
-    let (overview, health) = (view.overview(), &view.health);
     let complaints = view.complaints();
-    let workers = WorkerHealth::of(overview);
     let mut blocks: Vec<Block> = complaints.iter().map(|text| Block::Complaint(vec![Piece::sentence(text)])).collect();
     if complaints.is_empty() {
         blocks.push(Block::Line(vec![
@@ -28,8 +26,40 @@ pub(super) fn health_page(view: &View) -> Page {
             Piece::code("jobtracker check-config"),
         ]));
     }
+    let count = complaints.len();
+    Page {
+        title: if count == 0 { "Well · health".to_owned() } else { format!("{count} complaints · health") },
+        heading: vec![Piece::text("Health")],
+        entry: "/health",
+        sections: vec![
+            Section::new("complaints", "What is wrong", blocks),
+            Section::new(
+                "numbers",
+                "Numbers",
+                vec![
+                    Block::Summary(health_numbers(view)),
+                    Block::Line(vec![
+                        Piece::link("/readyz", "Ready?"),
+                        Piece::text(" · "),
+                        Piece::link("/healthz", "Alive?"),
+                        Piece::text(" · "),
+                        Piece::link("/metrics", "Metrics"),
+                        Piece::text(" · "),
+                        Piece::link("/status", "Status as JSON"),
+                    ]),
+                ],
+            ),
+        ],
+        refresh_s: 2,
+        ..Page::default()
+    }
+}
+
+fn health_numbers(view: &View) -> Vec<(&'static str, Cell)> {
+    let (overview, health) = (view.overview(), &view.health);
+    let workers = WorkerHealth::of(overview);
     let age_ms = health.at_ms.saturating_sub(overview.at_ms).max(0);
-    let numbers = vec![
+    vec![
         (
             "Alive",
             vec![Piece::State(ShownState::of_health(health.is_alive, if health.is_alive { "yes" } else { "no" }))],
@@ -78,34 +108,7 @@ pub(super) fn health_page(view: &View) -> Page {
         ("Broken invariants", vec![Piece::number("invariant_violations", health.invariant_violations)]),
         ("Facts without a row", vec![Piece::number("rowless_updates", health.rowless_updates)]),
         ("Calls that wait", vec![Piece::number("waiting_calls", health.waiting_calls)]),
-    ];
-    let count = complaints.len();
-    Page {
-        title: if count == 0 { "Well · health".to_owned() } else { format!("{count} complaints · health") },
-        heading: vec![Piece::text("Health")],
-        entry: "/health",
-        sections: vec![
-            Section::new("complaints", "What is wrong", blocks),
-            Section::new(
-                "numbers",
-                "Numbers",
-                vec![
-                    Block::Summary(numbers),
-                    Block::Line(vec![
-                        Piece::link("/readyz", "Ready?"),
-                        Piece::text(" · "),
-                        Piece::link("/healthz", "Alive?"),
-                        Piece::text(" · "),
-                        Piece::link("/metrics", "Metrics"),
-                        Piece::text(" · "),
-                        Piece::link("/status", "Status as JSON"),
-                    ]),
-                ],
-            ),
-        ],
-        refresh_s: 2,
-        ..Page::default()
-    }
+    ]
 }
 
 /// In place of a report that only signed requests get.
@@ -131,6 +134,34 @@ pub(super) fn private_report_page(kind: &str) -> Page {
 /// What users, queues or jobs used.
 pub(super) fn report_page(report: &Report) -> Page {
     let kind = report.report.as_str();
+    let kinds = ["users", "queues", "jobs"]
+        .iter()
+        .flat_map(|word| [Piece::link(format!("/reports/{word}"), word), Piece::text(" · ")]);
+    let mut blocks = vec![
+        Block::Line(kinds.collect()),
+        Block::Table(report_table(report).or_empty(vec![Piece::text("No job has been submitted yet.")])),
+    ];
+    if let Some(since_ms) = report.complete_since_ms {
+        blocks.push(Block::Line(vec![
+            Piece::text("Jobs were removed: complete only since "),
+            Piece::moment(since_ms),
+            Piece::text("."),
+        ]));
+    }
+    if report.next.is_some() {
+        blocks
+            .push(Block::Line(vec![Piece::text("There are more: "), Piece::code(format!("jobtracker report {kind}"))]));
+    }
+    Page {
+        title: format!("Report of {} {kind}", report.rows.len()),
+        heading: vec![Piece::text("Report of "), Piece::text(kind)],
+        entry: "/reports/users",
+        sections: vec![Section::new("report", "Who used what", blocks)],
+        ..Page::default()
+    }
+}
+
+fn report_table(report: &Report) -> Table {
     let mut columns = vec![
         Column::text("Name"),
         Column::number("Jobs"),
@@ -169,35 +200,6 @@ pub(super) fn report_page(report: &Report) -> Page {
         }
         cells
     });
-    let table = Table::new(
-        "Jobs that ended, and those that have not ended, with the slots that they used",
-        columns,
-        rows.collect(),
-    )
-    .cut();
-    let kinds = ["users", "queues", "jobs"]
-        .iter()
-        .flat_map(|word| [Piece::link(format!("/reports/{word}"), word), Piece::text(" · ")]);
-    let mut blocks = vec![
-        Block::Line(kinds.collect()),
-        Block::Table(table.or_empty(vec![Piece::text("No job has been submitted yet.")])),
-    ];
-    if let Some(since_ms) = report.complete_since_ms {
-        blocks.push(Block::Line(vec![
-            Piece::text("Jobs were removed: complete only since "),
-            Piece::moment(since_ms),
-            Piece::text("."),
-        ]));
-    }
-    if report.next.is_some() {
-        blocks
-            .push(Block::Line(vec![Piece::text("There are more: "), Piece::code(format!("jobtracker report {kind}"))]));
-    }
-    Page {
-        title: format!("Report of {} {kind}", report.rows.len()),
-        heading: vec![Piece::text("Report of "), Piece::text(kind)],
-        entry: "/reports/users",
-        sections: vec![Section::new("report", "Who used what", blocks)],
-        ..Page::default()
-    }
+    Table::new("Jobs that ended, and those that have not ended, with the slots that they used", columns, rows.collect())
+        .cut()
 }

@@ -6,7 +6,6 @@ use crate::model::{JobId, RunState};
 /// What jobs must be; without a member: anything.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct JobFilter {
-    /// This one.
     pub(crate) job: Option<JobId>,
     /// In one of these states; empty: in any.
     pub(crate) states: Vec<RunState>,

@@ -29,7 +29,6 @@ const JOBS_TOGETHER: usize = 20;
 
 type Shared<O> = State<Arc<WebState<O>>>;
 
-/// An id in a path.
 fn id<I: FromStr>(text: &str, what: &str, like: &str) -> Result<I, Refused> {
     text.parse().map_err(|_| Refused::unknown(what, text, Some(format!("an id such as {like}"))))
 }

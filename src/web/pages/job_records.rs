@@ -13,7 +13,6 @@ use super::job_rows::job_link;
 use super::page::Page;
 use super::piece::{Cell, Foreign, Piece};
 
-/// Events on a page.
 pub(super) const MOST_EVENTS: usize = 500;
 /// Rows of counters and of configurations.
 const MOST_VALUES: usize = 5_000;

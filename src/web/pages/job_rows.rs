@@ -118,22 +118,18 @@ pub(super) fn permille(job: &JobSnapshot) -> u64 {
     sum(job.finished) * 1_000 / sum(job.tasks).max(1)
 }
 
-/// The page of a job.
 pub(super) fn job_link(job: &JobSnapshot) -> Piece {
     Piece::link(format!("/jobs/{}", job.id), &job.id.to_string())
 }
 
-/// The page of a queue.
 pub(super) fn queue_link(queue: &str) -> Piece {
     Piece::link(format!("/queues/{}", encoded(queue)), queue)
 }
 
-/// The page of a user.
 pub(super) fn user_link(user: &str) -> Piece {
     Piece::link(format!("/users/{}", encoded(user)), user)
 }
 
-/// The page of a worker.
 pub(super) fn worker_link(worker: &str) -> Piece {
     Piece::link(format!("/workers/{}", encoded(worker)), worker)
 }

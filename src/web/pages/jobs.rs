@@ -16,9 +16,6 @@ use super::piece::{Piece, ShownState};
 use super::viewer::View;
 
 /// The filter that the parameters of an address make.
-///
-/// # Errors
-/// A state that is none.
 pub(super) fn job_filter(asked: &mut Asked) -> Result<JobFilter, Refused> {
     let states = match asked.take("state") {
         None => Vec::new(),
@@ -88,7 +85,6 @@ pub(super) fn jobs_page(
     }
 }
 
-/// What is counted of a user.
 #[derive(Default)]
 struct OfUser {
     live: u64,
@@ -99,7 +95,6 @@ struct OfUser {
     last_end_ms: Option<i64>,
 }
 
-/// All users of known jobs.
 pub(super) fn users_page(jobs: &[JobSnapshot], more: u64) -> Page {
     let mut users: BTreeMap<&str, OfUser> = BTreeMap::new();
     for job in jobs {

@@ -23,9 +23,6 @@ const RANGES: [(&str, i64); 4] =
 const CREDIT: f64 = 1e12;
 
 /// Since when the price is shown, epoch ms: what is asked for, else an hour.
-///
-/// # Errors
-/// It is no moment.
 pub(super) fn price_since(asked: &mut Asked, at_ms: i64) -> Result<i64, Refused> {
     match asked.take("since") {
         None => Ok(at_ms - RANGES[0].1),
@@ -74,9 +71,6 @@ fn credits(amount: Credits) -> f64 {
 }
 
 /// The page.
-///
-/// # Errors
-/// No market rules, or the rate that is asked for is none.
 pub(super) async fn market_page(
     view: &View,
     asked: &mut Asked,
@@ -218,7 +212,6 @@ impl AskedQuote {
         Self { rate: text("rate"), more: text("more"), queue: text("queue") }
     }
 
-    /// The form, as it was sent.
     fn form(&self, shows_money: bool) -> Block {
         let field = |name, label, text: &Option<String>| {
             let value = text.clone().unwrap_or_default();

@@ -1,20 +1,24 @@
 //! The overview: is it well, what is it doing, what does a slot cost?
 
-use crate::api::PriceHistory;
-use crate::engine::JobSnapshot;
-use crate::model::{Kind, RunState};
+use std::collections::BTreeMap;
 
+use crate::api::PriceHistory;
+use crate::engine::{ClusterSnapshot, JobSnapshot};
+use crate::model::{Kind, RunState};
+use crate::views::{SAMPLE_MS, Sample};
+
+use super::super::pictures::{Layer, Picture, StackPoint, stack};
 use super::super::time_text::format_duration;
 use super::super::worker_health::WorkerHealth;
 use super::applications::application_table;
 use super::block::{Block, Column, Section, Table};
+use super::job::reasons;
 use super::job_rows::{SUBMIT, job_link, job_table, took_ms, user_link};
 use super::market::price_picture;
 use super::page::Page;
-use super::piece::{Cell, Piece, ShownState};
+use super::piece::{Cell, Piece, ShownState, iso_text};
+use super::queue_colours::{Colours, OTHERS};
 use super::queues::{queue_picture, queue_table};
-use super::reasons::reasons;
-use super::slots_over_time::slots_picture;
 use super::viewer::View;
 
 /// Live jobs on the page, and those that wait longest.
@@ -97,6 +101,49 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
                 Piece::text(" reduces"),
             ],
         ),
+    ];
+    summary.extend(jobs_of(overview));
+    summary.extend([
+        (
+            "Workers",
+            vec![
+                Piece::number("workers.healthy", health.healthy),
+                Piece::text(" healthy of "),
+                Piece::number("workers", overview.trackers.len()),
+            ],
+        ),
+        ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
+        ("Up", time_up(overview)),
+    ]);
+    if view.has_market() {
+        let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
+        summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));
+    }
+    if let Some(containers) = &overview.containers {
+        summary.push((
+            "Containers",
+            vec![
+                Piece::number("containers.waiting", containers.waiting),
+                Piece::text(" waiting, "),
+                Piece::number("containers.held_slots", containers.held_slots),
+                Piece::text(" slots held"),
+            ],
+        ));
+    }
+    summary
+}
+
+fn time_up(overview: &ClusterSnapshot) -> Cell {
+    let up_ms = overview.at_ms.saturating_sub(overview.start_ms);
+    vec![
+        Piece::shown("started_ms", overview.start_ms, format_duration(up_ms)),
+        Piece::text(" since "),
+        Piece::moment(overview.start_ms),
+    ]
+}
+
+fn jobs_of(overview: &ClusterSnapshot) -> [(&'static str, Cell); 2] {
+    [
         (
             "Jobs now",
             vec![
@@ -119,44 +166,7 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
                 Piece::text(" killed"),
             ],
         ),
-        (
-            "Workers",
-            vec![
-                Piece::number("workers.healthy", health.healthy),
-                Piece::text(" healthy of "),
-                Piece::number("workers", overview.trackers.len()),
-            ],
-        ),
-        ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
-        (
-            "Up",
-            vec![
-                Piece::shown(
-                    "started_ms",
-                    overview.start_ms,
-                    format_duration(overview.at_ms.saturating_sub(overview.start_ms)),
-                ),
-                Piece::text(" since "),
-                Piece::moment(overview.start_ms),
-            ],
-        ),
-    ];
-    if view.has_market() {
-        let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
-        summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));
-    }
-    if let Some(containers) = &overview.containers {
-        summary.push((
-            "Containers",
-            vec![
-                Piece::number("containers.waiting", containers.waiting),
-                Piece::text(" waiting, "),
-                Piece::number("containers.held_slots", containers.held_slots),
-                Piece::text(" slots held"),
-            ],
-        ));
-    }
-    summary
+    ]
 }
 
 fn slots_blocks(view: &View) -> Vec<Block> {
@@ -242,4 +252,52 @@ fn ended_block(view: &View, (ended, more): &(Vec<JobSnapshot>, u64)) -> Block {
     let mut table = Table::new("Jobs that ended in the last hour, failures first", columns.into(), rows.collect());
     table.left_out = ended.len().saturating_sub(LIVE) as u64 + more;
     Block::Table(table.or_empty(vec![Piece::text("No job has ended in the last hour.")]))
+}
+
+const SHOWN_MS: i64 = 3_600_000;
+const POINTS: usize = 120;
+/// Layers with a name of their own, those of the largest area.
+const LAYERS: usize = 6;
+
+/// The picture; none before the second sample.
+pub(super) fn slots_picture(view: &View) -> Option<Picture> {
+    let (since_ms, until_ms) = (view.at_ms() - SHOWN_MS, view.at_ms());
+    let shown: Vec<&Sample> = view.samples().slots().filter(|sample| sample.time_ms >= since_ms).collect();
+    let every = shown.len().div_ceil(POINTS).max(1);
+    let mut points: Vec<&Sample> = shown.iter().rev().step_by(every).copied().collect();
+    points.reverse();
+    let (first, last) = (points.first()?, points.last().filter(|_| points.len() > 1)?);
+    let mut areas: BTreeMap<&str, u64> = BTreeMap::new();
+    for queue in points.iter().flat_map(|sample| &sample.queues).filter(|queue| queue.used > 0) {
+        *areas.entry(&queue.queue).or_default() += queue.used;
+    }
+    let mut named: Vec<(&str, u64)> = areas.into_iter().collect();
+    named.sort_by_key(|(name, area)| (std::cmp::Reverse(*area), *name));
+    named.truncate(LAYERS);
+    named.sort_unstable();
+    let colours = Colours::of(named.iter().map(|(name, _)| *name));
+    let layer = |name: &str, class: &str| Layer { name: name.to_owned(), class: class.to_owned() };
+    let mut layers: Vec<Layer> = named.iter().map(|(name, _)| layer(name, colours.class(name))).collect();
+    layers.push(layer("others", OTHERS));
+    let point = |sample: &&Sample| {
+        let all = u64::from(sample.used.map) + u64::from(sample.used.reduce) + sample.containers;
+        let of = |name: &str| sample.queues.iter().find(|queue| &*queue.queue == name).map_or(0, |queue| queue.used);
+        let mut values: Vec<u64> = named.iter().map(|(name, _)| of(name)).collect();
+        let others = all.saturating_sub(values.iter().sum());
+        values.push(others);
+        let capacity = u64::from(sample.slots.map) + u64::from(sample.slots.reduce);
+        let by_queue = sample.queues.iter().filter(|queue| queue.used > 0);
+        let by_queue = by_queue.map(|queue| format!("{} {}", queue.queue, queue.used)).collect::<Vec<_>>().join(", ");
+        let row = vec![iso_text(sample.time_ms), capacity.to_string(), all.to_string(), by_queue];
+        StackPoint { time_ms: sample.time_ms, values, capacity, row }
+    };
+    let points: Vec<StackPoint> = points.iter().map(point).collect();
+    let used = |point: &StackPoint| point.values.iter().sum::<u64>();
+    let most = points.iter().map(used).max().unwrap_or(0);
+    let (now, capacity) = points.last().map(|point| (used(point), point.capacity))?;
+    let title = format!("Slots in use by queue, last hour: {now} of {capacity} now, {most} at most");
+    let span = (first.time_ms.max(since_ms), until_ms.max(last.time_ms));
+    let gap_ms = i64::try_from(SAMPLE_MS).unwrap_or(i64::MAX).saturating_mul(every as i64).saturating_mul(3);
+    let heads = vec!["Time", "Slots", "In use", "By queue"];
+    Some(stack("slots_over_time", title, (&layers, heads), &points, span, gap_ms))
 }

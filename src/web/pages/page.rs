@@ -9,7 +9,6 @@ use super::super::pictures::Mark;
 use super::super::response::{HTML, packed, text};
 use super::asked::Asked;
 use super::block::{Block, Section, Table};
-use super::frame::Frame;
 use super::piece::{Cell, Piece};
 use super::static_files::{FileAddresses, short_hash};
 
@@ -17,7 +16,6 @@ use super::static_files::{FileAddresses, short_hash};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
 
-/// What is particular to a page.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Page {
     pub(super) status: StatusCode,
@@ -33,7 +31,6 @@ pub(super) struct Page {
     pub(super) stock: Option<String>,
 }
 
-/// The input of the template of a page.
 #[derive(Template)]
 #[template(path = "pages/page.html")]
 struct WholePage<'a> {
@@ -54,7 +51,6 @@ struct PartOfPage<'a> {
 }
 
 impl Page {
-    /// The answer to a request for it.
     pub(super) fn answer(&self, mut frame: Frame, asked: &Asked) -> Response<Body> {
         if asked.is_csv {
             return self.csv(asked);
@@ -124,4 +120,23 @@ fn tagged(status: StatusCode, kind: &'static str, content: String, asked: &Asked
         headers.insert(ETAG, tag);
     }
     response
+}
+
+/// What all pages have around their content.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frame {
+    /// Entries of the navigation: address, name.
+    pub(super) entries: Vec<(&'static str, &'static str)>,
+    pub(super) is_well: bool,
+    pub(super) health: String,
+    /// What is shown, as a number that rises.
+    pub(super) generation: String,
+    pub(super) as_of: Cell,
+    /// Why what is shown is old.
+    pub(super) stale: Option<String>,
+    /// Notices above the content.
+    pub(super) notices: Vec<String>,
+    /// The user who has signed in, and the address of that user's page.
+    pub(super) signed_in: Option<(String, String)>,
+    pub(super) version: &'static str,
 }

@@ -9,13 +9,11 @@ use super::super::time_text::format_time;
 
 /// Largest number of characters shown of a text that clients choose; the whole is in its title.
 const MOST_CHARACTERS: usize = 120;
-/// Largest number of characters of a title.
 const MOST_TITLE_CHARACTERS: usize = 1_000;
 
 /// Largest number of characters of words that are shown whole.
 const MOST_WORDS_CHARACTERS: usize = 4_096;
 
-/// A piece of text.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Piece {
     /// Words of ours.
@@ -48,7 +46,6 @@ pub(super) enum Piece {
         whole: u64,
         label: String,
     },
-    /// Tasks by state as a bar.
     Bar(StateBar),
 }
 
@@ -83,11 +80,9 @@ pub(super) struct BarPart {
     pub(super) width: String,
 }
 
-/// The pieces of a cell or a line.
 pub(super) type Cell = Vec<Piece>;
 
 impl Piece {
-    /// Words of ours.
     pub(super) fn text(text: impl Into<String>) -> Self {
         Self::Text(text.into())
     }
@@ -102,7 +97,6 @@ impl Piece {
         Self::Foreign(Foreign { shown: words_of(text).replace('\n', " "), whole: None })
     }
 
-    /// A command, to copy.
     pub(super) fn code(text: impl Into<String>) -> Self {
         Self::Code(text.into())
     }
@@ -116,7 +110,6 @@ impl Piece {
         Self::Moment { iso: iso_text(epoch_ms), text: format_time(epoch_ms) }
     }
 
-    /// A number that is shown as it is.
     pub(super) fn number(metric: &'static str, value: impl ToString) -> Self {
         let value = value.to_string();
         Self::Number { metric, shown: value.clone(), value }

@@ -18,7 +18,6 @@ use super::viewer::View;
 
 /// The policies that may be chosen.
 pub(super) const POLICIES: [&str; 5] = ["fifo", "capacity", "fair", "constraint", "dynamic"];
-/// The command that plans a switch.
 pub(super) const PLAN_COMMAND: &str = "jobtracker scheduler plan POLICY";
 
 fn policy_word(policy: PolicyName) -> &'static str {
@@ -31,7 +30,6 @@ fn policy_word(policy: PolicyName) -> &'static str {
     }
 }
 
-/// What the policy promises, in a sentence.
 fn rule(policy: PolicyName) -> &'static str {
     match policy {
         PolicyName::Fifo => "Jobs are served by priority, then in the order of their submission.",
@@ -123,6 +121,18 @@ pub(super) fn policy_page(view: &View, asked: &Asked) -> Page {
 }
 
 fn group_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
+    let mut blocks = Vec::from_iter(group_bars(view, report));
+    if let Some(table) = pool_table(view) {
+        blocks.push(Block::Table(table));
+        return blocks;
+    }
+    blocks.push(Block::Table(group_table(view, report)));
+    blocks.extend(private_line(view, "/policy"));
+    blocks
+}
+
+/// What each group holds of what it has a right to.
+fn group_bars(view: &View, report: &SchedulerReport) -> Option<Block> {
     let sum = |counts: PerKind<u32>| u64::from(counts.map) + u64::from(counts.reduce);
     let colours = Colours::of(report.groups.iter().map(|group| &*group.name));
     let right = |group: &crate::api::ReportedGroup| match (&group.capacity, &group.pool, view.bought(group)) {
@@ -142,24 +152,23 @@ fn group_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
         })
         .collect();
     let beyond = all.iter().filter(|bar| bar.right.is_some_and(|right| bar.used > right)).count();
-    let mut blocks = Vec::new();
-    if !all.is_empty() {
-        let words = match report.policy {
-            PolicyName::Capacity => "Capacity",
-            PolicyName::Fair => "Fair share",
-            _ => "Bought",
-        };
-        blocks.push(Block::Picture(bars(
-            "queue_slots",
-            format!("{} queues or pools, {beyond} hold more than they have a right to", all.len()),
-            &all,
-            words,
-        )));
+    if all.is_empty() {
+        return None;
     }
-    if let Some(table) = pool_table(view) {
-        blocks.push(Block::Table(table));
-        return blocks;
-    }
+    let words = match report.policy {
+        PolicyName::Capacity => "Capacity",
+        PolicyName::Fair => "Fair share",
+        _ => "Bought",
+    };
+    Some(Block::Picture(bars(
+        "queue_slots",
+        format!("{} queues or pools, {beyond} hold more than they have a right to", all.len()),
+        &all,
+        words,
+    )))
+}
+
+fn group_table(view: &View, report: &SchedulerReport) -> Table {
     let mut columns = vec![
         Column::text("Name"),
         Column::number("Jobs"),
@@ -207,13 +216,9 @@ fn group_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
         }
         row
     });
-    blocks.push(Block::Table(
-        Table::new("Queues as the policy has them", columns, rows.collect())
-            .cut()
-            .or_empty(vec![Piece::text("No queue has work.")]),
-    ));
-    blocks.extend(private_line(view, "/policy"));
-    blocks
+    Table::new("Queues as the policy has them", columns, rows.collect())
+        .cut()
+        .or_empty(vec![Piece::text("No queue has work.")])
 }
 
 fn line_blocks(view: &View, report: &SchedulerReport) -> Vec<Block> {
@@ -264,9 +269,6 @@ fn place_cell(view: &View, job: &ReportedJob) -> Cell {
 }
 
 /// The jobs with deadlines.
-///
-/// # Errors
-/// The ruling policy has none.
 pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
     let report = &view.overview().report;
     if report.policy != PolicyName::Constraint {
@@ -306,12 +308,7 @@ pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
                     .collect(),
             })
             .collect();
-        let legend = vec![
-            LegendLine::new("fill succeeded", "on time, from submission to deadline"),
-            LegendLine::new("fill failed", "at risk or late"),
-            LegendLine::new("right", "now"),
-            LegendLine::new("median", "planned start"),
-        ];
+        let legend = deadline_legend();
         blocks.push(Block::Picture(span_lines("deadlines", title.clone(), &lines, (first, last.max(at_ms)), legend)));
     }
     blocks.push(Block::Table(deadline_table(&due)));
@@ -328,6 +325,15 @@ pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
         refresh_s: 1,
         ..Page::default()
     })
+}
+
+fn deadline_legend() -> Vec<LegendLine> {
+    vec![
+        LegendLine::new("fill succeeded", "on time, from submission to deadline"),
+        LegendLine::new("fill failed", "at risk or late"),
+        LegendLine::new("right", "now"),
+        LegendLine::new("median", "planned start"),
+    ]
 }
 
 fn deadline_table(due: &[(&ReportedJob, &JobDeadline)]) -> Table {

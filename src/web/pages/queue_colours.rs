@@ -4,22 +4,17 @@ use std::collections::BTreeMap;
 
 use crate::engine::ClusterSnapshot;
 
-/// The classes of colours.
 const CLASSES: [&str; 6] = ["q0", "q1", "q2", "q3", "q4", "q5"];
-/// The class of all others.
 pub(super) const OTHERS: &str = "others";
 
-/// Classes by name.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Colours<'a>(BTreeMap<&'a str, &'static str>);
 
 impl<'a> Colours<'a> {
-    /// Of all queues.
     pub(super) fn of_queues(overview: &'a ClusterSnapshot) -> Self {
         Self::of(overview.queues.iter().map(|queue| &*queue.name))
     }
 
-    /// Of these names, in their order.
     pub(super) fn of(names: impl Iterator<Item = &'a str>) -> Self {
         let names: std::collections::BTreeSet<&str> = names.collect();
         Self(names.into_iter().zip(CLASSES).collect())

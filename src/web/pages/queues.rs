@@ -1,17 +1,16 @@
 //! The queues and one of them: who uses what, who waits, how long does the money last?
 
-use crate::api::{PoolShares, QueueCapacity, ReportedGroup, Statement};
-use crate::engine::JobSnapshot;
-use crate::model::Kind;
+use crate::api::{PoolShares, QueueCapacity, ReportedGroup, Statement, StatementRow};
+use crate::engine::{JobSnapshot, QueueSnapshot};
+use crate::model::{Credits, Kind};
 
-use super::super::pictures::{Bar, Picture, bars};
+use super::super::pictures::{Bar, Picture, StepPoint, bars, steps};
 use super::asked::encoded;
 use super::block::{Block, Column, MOST_ROWS, Section, Table};
-use super::burn_down::burn_down_blocks;
 use super::error::Refused;
 use super::job_rows::{job_table, queue_link};
 use super::page::Page;
-use super::piece::{Cell, Piece};
+use super::piece::{Cell, Piece, iso_text};
 use super::queue_colours::Colours;
 use super::viewer::View;
 
@@ -96,9 +95,6 @@ fn pool_row(group: &ReportedGroup, pool: &PoolShares) -> Vec<Cell> {
 }
 
 /// One queue or pool.
-///
-/// # Errors
-/// It is unknown.
 /// The page of a queue; `statement`: its last movements, where its money is shown.
 pub(super) fn queue_page(
     view: &View,
@@ -115,42 +111,9 @@ pub(super) fn queue_page(
     let mut summary: Vec<(&'static str, Cell)> = Vec::new();
     let (mut used, mut waiting) = (0, 0);
     if let Some(queue) = queue {
-        used = u64::from(queue.running.map) + u64::from(queue.running.reduce);
+        used = u64::from(queue.running.map) + u64::from(queue.running.reduce) + u64::from(queue.containers.held);
         waiting = queue.waiting.map + queue.waiting.reduce;
-        summary.push((
-            "Maps",
-            vec![
-                Piece::number("slots.map", queue.running.map),
-                Piece::text(" running, "),
-                Piece::number("tasks.map.waiting", queue.waiting.map),
-                Piece::text(" waiting"),
-            ],
-        ));
-        summary.push((
-            "Reduces",
-            vec![
-                Piece::number("slots.reduce", queue.running.reduce),
-                Piece::text(" running, "),
-                Piece::number("tasks.reduce.waiting", queue.waiting.reduce),
-                Piece::text(" waiting"),
-            ],
-        ));
-        used += u64::from(queue.containers.held);
-        if overview.containers.is_some() {
-            summary.push((
-                "Containers",
-                vec![
-                    Piece::number("containers.held_slots", queue.containers.held),
-                    Piece::text(" slots held, "),
-                    Piece::number("containers.waiting", queue.containers.wanted),
-                    Piece::text(" waiting"),
-                ],
-            ));
-        }
-        if let Some(paused) = &queue.paused {
-            summary.push(("Paused", vec![Piece::foreign(paused)]));
-        }
-        summary.extend(view.share(queue).map(|share| ("Share", vec![Piece::number("share", share)])));
+        summary.extend(queue_numbers(view, queue));
     }
     summary.extend(
         view.balance(name).map(|balance| ("Balance", vec![Piece::number("budget", balance), Piece::text(" credits")])),
@@ -179,6 +142,45 @@ pub(super) fn queue_page(
         stock: Some(format!("/jobqueue_details.jsp?queueName={}", encoded(name))),
         ..Page::default()
     })
+}
+
+fn queue_numbers(view: &View, queue: &QueueSnapshot) -> Vec<(&'static str, Cell)> {
+    let mut numbers = vec![
+        (
+            "Maps",
+            vec![
+                Piece::number("slots.map", queue.running.map),
+                Piece::text(" running, "),
+                Piece::number("tasks.map.waiting", queue.waiting.map),
+                Piece::text(" waiting"),
+            ],
+        ),
+        (
+            "Reduces",
+            vec![
+                Piece::number("slots.reduce", queue.running.reduce),
+                Piece::text(" running, "),
+                Piece::number("tasks.reduce.waiting", queue.waiting.reduce),
+                Piece::text(" waiting"),
+            ],
+        ),
+    ];
+    if view.overview().containers.is_some() {
+        numbers.push((
+            "Containers",
+            vec![
+                Piece::number("containers.held_slots", queue.containers.held),
+                Piece::text(" slots held, "),
+                Piece::number("containers.waiting", queue.containers.wanted),
+                Piece::text(" waiting"),
+            ],
+        ));
+    }
+    if let Some(paused) = &queue.paused {
+        numbers.push(("Paused", vec![Piece::foreign(paused)]));
+    }
+    numbers.extend(view.share(queue).map(|share| ("Share", vec![Piece::number("share", share)])));
+    numbers
 }
 
 fn group_numbers(view: &View, group: &ReportedGroup, summary: &mut Vec<(&'static str, Cell)>, blocks: &mut Vec<Block>) {
@@ -379,4 +381,64 @@ pub(super) fn queue_table(view: &View, most: usize) -> Table {
         .or_empty(vec![Piece::text("There are no queues.")]);
     table.left_out = overview.queues.len().saturating_sub(most) as u64;
     table
+}
+
+const POINTS: usize = 300;
+/// Units of credit in a credit, as pictures count.
+const CREDIT: f64 = 1e12;
+
+/// The balance over time, and when it ends.
+pub(super) fn burn_down_blocks(view: &View, queue: &str, statement: &Statement) -> Vec<Block> {
+    let mut blocks: Vec<Block> = balance_picture(view, statement).into_iter().collect();
+    let bid = view.views().market().bid(queue).filter(|bid| *bid > Credits::ZERO);
+    if let Some(quote) = bid.and_then(|bid| view.quote(queue, bid)) {
+        let is_funded = quote.is_funded.unwrap_or(true);
+        let end = |empty_ms: Option<i64>| -> Cell {
+            match empty_ms {
+                _ if !is_funded => vec![Piece::text("it pays no slot at this bid any more")],
+                Some(empty_ms) => vec![Piece::moment(empty_ms)],
+                None => vec![Piece::text("not at all: nothing is charged")],
+            }
+        };
+        blocks.push(Block::Summary(vec![
+            ("Bid", vec![Piece::number("bid", quote.rate), Piece::text(" credits for a slot")]),
+            ("The money ends at the present use", end(quote.present_use_empty_ms)),
+            ("With all in use that the bid buys", end(quote.full_use_empty_ms)),
+        ]));
+    }
+    let orders = view.views().market().orders().filter(|(of, _)| of.as_str() == queue);
+    let (mut count, mut bound) = (0_u32, Credits::ZERO);
+    for most in orders.filter_map(|(_, order)| order.max_cost) {
+        count += 1;
+        bound = bound.checked_add(most).unwrap_or(Credits::MAX);
+    }
+    if count > 0 {
+        blocks.push(Block::Line(vec![
+            Piece::text("Deadline orders may spend up to "),
+            Piece::number("orders.max_cost", bound),
+            Piece::text(" credits of it."),
+        ]));
+    }
+    blocks
+}
+
+/// None of a queue without movements.
+fn balance_picture(view: &View, statement: &Statement) -> Option<Block> {
+    let with_balance = |row: &StatementRow| Some((row.time_ms, row.balance?));
+    let rows: Vec<(i64, Credits)> = statement.rows.iter().filter_map(with_balance).collect();
+    let every = rows.len().div_ceil(POINTS).max(1);
+    let value = |amount: Credits| amount.units() as f64 / CREDIT;
+    let points = rows.chunks(every).filter_map(|span| {
+        let (time_ms, last) = *span.last()?;
+        let low = span.iter().map(|(_, balance)| *balance).min()?;
+        let high = span.iter().map(|(_, balance)| *balance).max()?;
+        let row = vec![iso_text(time_ms), last.to_string(), low.to_string(), high.to_string()];
+        Some(StepPoint { time_ms, value: value(last), low: value(low), high: value(high), row })
+    });
+    let points: Vec<StepPoint> = points.collect();
+    let (first, until_ms) = (points.first()?, view.at_ms());
+    let highest = rows.iter().map(|(_, balance)| *balance).max()?;
+    let title = format!("Balance: {} now, {} at most of what is shown", statement.balance, highest);
+    // A balance holds until it moves: no pause is a gap.
+    Some(Block::Picture(steps("burn_down", "balance", title, &points, (first.time_ms, until_ms), i64::MAX)))
 }

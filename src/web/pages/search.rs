@@ -10,12 +10,9 @@ use super::page::Page;
 use super::piece::{Cell, Piece};
 use super::viewer::View;
 
-/// Most finds of a kind.
 const MOST: usize = 50;
 
-/// What is found.
 pub(super) enum Found {
-    /// Exactly this address.
     Address(String),
     Page(Box<Page>),
 }

@@ -62,7 +62,6 @@ impl FileAddresses {
     }
 }
 
-/// Answers `/static/FILE`.
 pub(super) async fn static_file(Path(name): Path<String>) -> Response<Body> {
     for (file, hash) in FILES.iter().zip(HASHES.iter()) {
         let age = if name == format!("{}.{}", file.stem, file.ending) {

@@ -9,12 +9,11 @@ use axum::http::{Response, StatusCode};
 use crate::api::SwitchPlan;
 use crate::model::as_shell_word;
 
-use super::super::form_body::repeated_field;
-use super::super::owner::{MarketPresence, Owner};
+use super::super::owner::{MarketPresence, Owner, PlanRefusal};
+use super::super::request_body::repeated_field;
 use super::super::signed_request::HttpRequest;
 use super::super::state::WebState;
 use super::super::switch_plan::plan_switch;
-use super::super::switch_question::PlanRefusal;
 use super::super::time_text::format_time;
 use super::asked::{Asked, encoded};
 use super::block::{Block, Section};
@@ -25,7 +24,6 @@ use super::piece::Piece;
 use super::policy::{PLAN_COMMAND, plan_blocks};
 use super::viewer::View;
 
-/// What is expected of the address.
 const WANTED: &str = "the name of a policy, once: fifo, capacity, fair, constraint, dynamic, or a class name";
 /// How the reason of a refusal begins among the sentences.
 const REFUSED: &str = "refused: ";

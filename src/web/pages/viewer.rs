@@ -14,7 +14,6 @@ use crate::model::{Credits, FactNumber, JobId, PerKind, PerPool, Pool};
 use crate::views::{LastTick, LookAt, ReasonLog, Samples, Shown, Views};
 
 use super::super::cluster_view::{ClusterView, views_complaint};
-use super::super::decisions_shown;
 use super::super::identify::viewer_of_page;
 use super::super::owner::{HEALTHY, Health, MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
@@ -22,12 +21,12 @@ use super::super::response::OF_ONE_READER;
 use super::super::signed_request::HttpRequest;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::time_text::format_duration;
+use super::super::viewer;
 use super::super::viewer::Viewer;
 use super::super::worker_health::WorkerHealth;
 use super::asked::{Asked, encoded};
 use super::error::Refused;
-use super::frame::Frame;
-use super::page::Page;
+use super::page::{Frame, Page};
 use super::piece::Piece;
 
 /// The cluster as a request may see it.
@@ -35,7 +34,6 @@ pub(super) struct View {
     cluster: ClusterView,
     views: Views,
     samples: Samples,
-    /// Which publication it is.
     generation: String,
     pub(super) health: Health,
     market: MarketPresence,
@@ -48,9 +46,6 @@ pub(super) struct View {
 
 impl View {
     /// The newest view of the cluster, with the jobs as the policy has them.
-    ///
-    /// # Errors
-    /// A page that says why there is none.
     pub(super) async fn of<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Result<Self, Refused> {
         let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await.ok().and_then(Result::ok);
         let cluster = ClusterView::found(state, shown.as_ref().map(|shown| shown.overview.clone()));
@@ -95,7 +90,6 @@ impl View {
         Self { views, ..self }
     }
 
-    /// The same with samples.
     #[cfg(test)]
     pub(super) fn with_samples(self, samples: Samples) -> Self {
         Self { samples, ..self }
@@ -118,20 +112,19 @@ impl View {
 
     /// The newest decisions, the newest first.
     pub(super) fn decisions(&self) -> impl Iterator<Item = Decision> + '_ {
-        decisions_shown::decisions(&self.views, &self.viewer)
+        viewer::decisions(&self.views, &self.viewer)
     }
 
     /// Those about a job, the newest first.
     pub(super) fn decisions_of(&self, job: JobId) -> impl Iterator<Item = Decision> + '_ {
-        decisions_shown::decisions_of(&self.views, &self.viewer, job)
+        viewer::decisions_of(&self.views, &self.viewer, job)
     }
 
     /// A decision; none that is closed to the viewer.
     pub(super) fn decision(&self, number: FactNumber) -> Option<Decision> {
-        decisions_shown::decision(&self.views, &self.viewer, number)
+        viewer::decision(&self.views, &self.viewer, number)
     }
 
-    /// What was sampled of slots.
     pub(super) fn samples(&self) -> &Samples {
         &self.samples
     }
@@ -151,7 +144,6 @@ impl View {
         self.viewer.sees_parts_of(user)
     }
 
-    /// The user who has signed in.
     pub(super) fn signed_in(&self) -> Option<&str> {
         self.viewer.signed_in()
     }
@@ -161,7 +153,6 @@ impl View {
         self.overview().at_ms
     }
 
-    /// Whether a market rules.
     pub(super) fn has_market(&self) -> bool {
         self.market == MarketPresence::Ruling
     }
@@ -249,7 +240,6 @@ impl View {
         Some((tick, market.bidding(&queue.parse().ok()?, self.overview(), self.container_slots)?))
     }
 
-    /// What a job has cost.
     pub(super) fn cost<'a>(&self, job: &'a JobSnapshot) -> Option<&'a str> {
         job.cost.as_deref().filter(|_| self.shows_cost_of(&job.user, &job.queue))
     }
@@ -268,7 +258,6 @@ impl View {
         if shares.len() > 1 { shares } else { Vec::new() }
     }
 
-    /// A queue's balance.
     pub(super) fn balance(&self, queue: &str) -> Option<Credits> {
         let money = self.overview().money.as_ref().filter(|_| self.shows_money_of(queue))?;
         money.balances.iter().find(|(name, _)| name == queue).map(|(_, balance)| *balance)
@@ -287,7 +276,6 @@ impl View {
         self.is_live
     }
 
-    /// Who looks.
     pub(super) const fn viewer(&self) -> &Viewer {
         &self.viewer
     }
@@ -342,7 +330,6 @@ impl View {
         answer
     }
 
-    /// What is around the content.
     fn frame(&self) -> Frame {
         let overview = self.overview();
         let complaints = self.complaints();

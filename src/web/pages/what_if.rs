@@ -12,11 +12,10 @@ use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySe
 use crate::http::RequestPlace;
 use crate::model::{as_shell_word, counted};
 
-use super::super::administrator::is_administrator;
-use super::super::body_pieces::read_small;
-use super::super::form_body::{FORM, form_fields, is_form, repeated_field};
+use super::super::identify::is_administrator;
 use super::super::owner::{MarketPresence, Owner};
 use super::super::plays::{MOST_KEPT_PLAYS, PlayForm, PlayRefusal, PlayRun, PlayState, Plays};
+use super::super::request_body::{FORM, form_fields, is_form, read_small, repeated_field};
 use super::super::same_site::is_from_own_page;
 use super::super::signed_request::HttpRequest;
 use super::super::state::WebState;
@@ -25,13 +24,12 @@ use super::asked::{Asked, encoded};
 use super::block::{Block, Column, Field, Form, Section, Table};
 use super::error::Refused;
 use super::handlers::{led_to, shown};
+use super::job::sentence;
 use super::job_rows::{queue_link, user_link};
 use super::page::Page;
 use super::piece::{Cell, Piece};
-use super::reasons::sentence;
 use super::viewer::View;
 
-/// Largest form, bytes.
 const MAX_BYTES: usize = 8 << 10;
 /// Most characters of a refused value that are repeated.
 const SHOWN_CHARACTERS: usize = 64;
@@ -39,12 +37,9 @@ const SHOWN_CHARACTERS: usize = 64;
 const AS_CONFIGURED: &str = "as configured";
 const POLICIES: [&str; 6] = [AS_CONFIGURED, "fifo", "capacity", "fair", "constraint", "dynamic"];
 const ORDERS: [&str; 2] = ["with", "without"];
-/// The fields of the form.
 const FIELDS: &str = "policy, set, nodes, orders, since, until";
-/// What is expected of a time.
 const TIME: &str = "a date such as 2026-11-21, with an optional time after a T, of UTC unless it says otherwise";
 
-/// The texts of the form.
 #[derive(Clone, Debug, Default)]
 struct Texts {
     policy: String,
@@ -261,7 +256,6 @@ fn form(asked: &Asked, texts: &Texts) -> Block {
     })
 }
 
-/// What a play is.
 fn about() -> Block {
     Block::line(format!(
         "The jobs of the past are played again in virtual time, through the engine that ran them: once as a start would be configured \

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::api::LiveAttempt;
-use crate::engine::TrackerSnapshot;
+use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::{Kind, PerKind, counted};
 
 use super::super::pictures::{LegendLine, SlotRow, slot_map};
@@ -21,7 +21,6 @@ use super::viewer::View;
 /// What the cells of the slot map are coloured by.
 const BY: [&str; 3] = ["queue", "user", "kind"];
 
-/// The states of a worker.
 fn states(tracker: &TrackerSnapshot) -> Cell {
     let mut states = Vec::new();
     if tracker.is_silent {
@@ -42,7 +41,6 @@ fn states(tracker: &TrackerSnapshot) -> Cell {
     states.into_iter().flat_map(|state| [Piece::State(state), Piece::text(" ")]).collect()
 }
 
-/// All workers, by rack.
 pub(super) fn workers_page(view: &View) -> Page {
     let overview = view.overview();
     let health = WorkerHealth::of(overview);
@@ -160,9 +158,6 @@ fn host_piece(tracker: &TrackerSnapshot) -> Piece {
 }
 
 /// One worker, by the name it was given or that of its tracker.
-///
-/// # Errors
-/// It is unknown.
 pub(super) fn worker_page(view: &View, name: &str, live: &[LiveAttempt]) -> Result<Page, Refused> {
     let overview = view.overview();
     let found = overview.trackers.iter().find(|tracker| tracker.worker == name || tracker.name == name);
@@ -245,9 +240,6 @@ fn live_table(caption: &str, live: &[&LiveAttempt], at_ms: i64) -> Table {
 }
 
 /// The slots of all workers by who holds them.
-///
-/// # Errors
-/// What they are to be coloured by is unknown.
 pub(super) fn slots_page(view: &View, asked: &mut Asked, live: &[LiveAttempt]) -> Result<Page, Refused> {
     let overview = view.overview();
     let by = asked.take("by").unwrap_or_else(|| BY[0].to_owned());
@@ -264,47 +256,18 @@ pub(super) fn slots_page(view: &View, asked: &mut Asked, live: &[LiveAttempt]) -
         "queue" => Colours::of_queues(overview),
         _ => Colours::of(keys.iter().map(String::as_str)),
     };
-    let mut of_tracker: BTreeMap<&str, Vec<(&LiveAttempt, &String)>> = BTreeMap::new();
     let mut held: BTreeMap<&str, u64> = BTreeMap::new();
     for (attempt, key) in live.iter().zip(&keys) {
-        of_tracker.entry(&attempt.tracker).or_default().push((attempt, key));
         *held.entry(key).or_default() += u64::from(attempt.slots);
     }
-    let rows: Vec<SlotRow> = overview
-        .trackers
-        .iter()
-        .map(|tracker| {
-            let mut attempts = of_tracker.remove(&*tracker.name).unwrap_or_default();
-            attempts.sort_by_key(|(attempt, _)| (attempt.launch_ms, attempt.attempt));
-            let cells = attempts
-                .iter()
-                .flat_map(|(attempt, key)| (0..attempt.slots.min(1_000)).map(|_| colours.class(key).to_owned()));
-            let mut cells: Vec<String> = cells.collect();
-            let used = cells.len();
-            let all = (tracker.slots.map + tracker.slots.reduce) as usize;
-            cells.extend((used..all.min(10_000)).map(|_| "free".to_owned()));
-            SlotRow {
-                worker: tracker.worker.clone(),
-                cells,
-                row: vec![tracker.worker.clone(), used.to_string(), all.to_string()],
-            }
-        })
-        .collect();
+    let rows = slot_rows(view.overview(), live.iter().zip(&keys), &colours);
     let used: u64 = held.values().sum();
     let all = u64::from(overview.slots.map) + u64::from(overview.slots.reduce);
     let title = match held.iter().max_by_key(|(_, count)| **count) {
         Some((name, count)) => format!("{used} of {all} slots are held, {count} of them by {by} {name}"),
         None => format!("None of {all} slots is held"),
     };
-    let mut legend: Vec<LegendLine> = held
-        .iter()
-        .filter(|(name, _)| colours.class(name) != OTHERS)
-        .map(|(name, count)| LegendLine::new(format!("cell {}", colours.class(name)), format!("{name} {count}")))
-        .collect();
-    if held.keys().any(|name| colours.class(name) == OTHERS) {
-        legend.push(LegendLine::new(format!("cell {OTHERS}"), "others"));
-    }
-    legend.push(LegendLine::new("cell free", "free"));
+    let legend = slot_legend(&held, &colours);
     let links = BY
         .iter()
         .flat_map(|word| [Piece::link(format!("/slots?by={word}"), &format!("by {word}")), Piece::text(" · ")]);
@@ -331,4 +294,49 @@ pub(super) fn slots_page(view: &View, asked: &mut Asked, live: &[LiveAttempt]) -
         refresh_s: 1,
         ..Page::default()
     })
+}
+
+/// A row a worker: its attempts in order of their launches, then its free slots.
+fn slot_rows<'a>(
+    overview: &ClusterSnapshot,
+    live: impl Iterator<Item = (&'a LiveAttempt, &'a String)>,
+    colours: &Colours<'_>,
+) -> Vec<SlotRow> {
+    let mut of_tracker: BTreeMap<&str, Vec<(&LiveAttempt, &String)>> = BTreeMap::new();
+    for (attempt, key) in live {
+        of_tracker.entry(&attempt.tracker).or_default().push((attempt, key));
+    }
+    overview
+        .trackers
+        .iter()
+        .map(|tracker| {
+            let mut attempts = of_tracker.remove(&*tracker.name).unwrap_or_default();
+            attempts.sort_by_key(|(attempt, _)| (attempt.launch_ms, attempt.attempt));
+            let cells = attempts
+                .iter()
+                .flat_map(|(attempt, key)| (0..attempt.slots.min(1_000)).map(|_| colours.class(key).to_owned()));
+            let mut cells: Vec<String> = cells.collect();
+            let used = cells.len();
+            let all = (tracker.slots.map + tracker.slots.reduce) as usize;
+            cells.extend((used..all.min(10_000)).map(|_| "free".to_owned()));
+            SlotRow {
+                worker: tracker.worker.clone(),
+                cells,
+                row: vec![tracker.worker.clone(), used.to_string(), all.to_string()],
+            }
+        })
+        .collect()
+}
+
+fn slot_legend(held: &BTreeMap<&str, u64>, colours: &Colours<'_>) -> Vec<LegendLine> {
+    let mut legend: Vec<LegendLine> = held
+        .iter()
+        .filter(|(name, _)| colours.class(name) != OTHERS)
+        .map(|(name, count)| LegendLine::new(format!("cell {}", colours.class(name)), format!("{name} {count}")))
+        .collect();
+    if held.keys().any(|name| colours.class(name) == OTHERS) {
+        legend.push(LegendLine::new(format!("cell {OTHERS}"), "others"));
+    }
+    legend.push(LegendLine::new("cell free", "free"));
+    legend
 }

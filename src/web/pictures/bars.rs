@@ -1,7 +1,7 @@
 //! Bars beside each other: what each holds of what it may hold, and what it waits for.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, round_up, value_text};
+use super::picture::{Scale, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const ROW: f64 = 26.0;
@@ -17,7 +17,6 @@ const FIRST_CHARACTERS: usize = 4;
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Bar {
     pub(crate) name: String,
-    /// The class of its colour.
     pub(crate) class: String,
     pub(crate) used: u64,
     /// What it has a right to; none: that is not shown.

@@ -2,7 +2,7 @@
 
 use super::bars::short;
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, value_text};
+use super::picture::{Scale, value_text};
 use super::steps::clock_text;
 
 /// Most bars: the longest are kept.
@@ -17,9 +17,7 @@ const TOP: f64 = 6.0;
 pub(crate) struct GanttBar {
     /// The worker: lanes of one stand together.
     pub(crate) worker: String,
-    /// What it is.
     pub(crate) name: String,
-    /// The class of its state.
     pub(crate) class: &'static str,
     pub(crate) from_ms: i64,
     pub(crate) to_ms: i64,

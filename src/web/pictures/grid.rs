@@ -7,7 +7,6 @@ use crate::api::TaskState;
 use super::picture::{LegendLine, Mark, Picture, Px};
 
 pub(crate) const MOST_CELLS: u32 = 2_500;
-/// Cells in a row.
 const ROW: u32 = 50;
 /// The side of a cell, and of it with the gap.
 const SIDE: u32 = 10;
@@ -61,7 +60,6 @@ fn title(noun: &str, total: u32, counts: &[(TaskState, u32)]) -> String {
     title
 }
 
-/// The state of each cell.
 fn cells(runs: &[(TaskState, u32)], per_cell: u32) -> Vec<TaskState> {
     let mut cells = Vec::new();
     let (mut worst, mut filled): (Option<TaskState>, u32) = (None, 0);

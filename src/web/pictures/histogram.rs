@@ -1,7 +1,7 @@
 //! How long things took: a histogram, with lines at the quantiles.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, axis_text, round_up, value_text};
+use super::picture::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 200.0;
@@ -19,11 +19,7 @@ pub(crate) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
     sorted.sort_by(f64::total_cmp);
     let largest = round_up(sorted.last().copied().unwrap_or(0.0));
     let width = largest / BINS as f64;
-    let mut bins = [0_u64; BINS];
-    for seconds in &sorted {
-        // Not negative, and cut to the last bin.
-        bins[((seconds / width) as usize).min(BINS - 1)] += 1;
-    }
+    let bins = count_bins(&sorted, width);
     let most = bins.iter().max().copied().unwrap_or(0);
     let x = Scale::new((0.0, largest), (LEFT, RIGHT));
     let y = Scale::new((0.0, round_up(most as f64)), (BOTTOM, TOP));
@@ -75,6 +71,15 @@ pub(crate) fn histogram(noun: &str, durations_ms: &[i64]) -> Picture {
         heads: vec!["Not longer", "Seconds"],
         rows: rows.collect(),
     }
+}
+
+fn count_bins(durations_s: &[f64], width: f64) -> [u64; BINS] {
+    let mut bins = [0_u64; BINS];
+    for seconds in durations_s {
+        // Not negative, and cut to the last bin.
+        bins[((seconds / width) as usize).min(BINS - 1)] += 1;
+    }
+    bins
 }
 
 /// The smallest duration that is not shorter than so many percent of all.

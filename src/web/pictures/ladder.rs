@@ -1,7 +1,7 @@
 //! The bid ladder: slots bought along, the rate of each buyer upwards, dearest first.
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, axis_text, round_up, value_text};
+use super::picture::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;
@@ -10,12 +10,10 @@ const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
 
-/// A buyer.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rung {
     pub(crate) name: String,
     pub(crate) class: String,
-    /// Slots that it has bought.
     pub(crate) slots: u64,
     pub(crate) rate: f64,
     /// The rate as it is written.

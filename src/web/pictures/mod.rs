@@ -8,7 +8,6 @@ mod grid;
 mod histogram;
 mod ladder;
 mod picture;
-mod scale;
 mod slot_map;
 mod spans;
 mod stack;

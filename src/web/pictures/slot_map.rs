@@ -16,13 +16,11 @@ const LINE: usize = 32;
 /// Most lines of cells; the rest is in the table alone.
 const MOST_LINES: usize = 200;
 
-/// A worker's slots.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SlotRow {
     pub(crate) worker: String,
     /// For each slot the class of its holder, and `free` for none.
     pub(crate) cells: Vec<String>,
-    /// The row of the table.
     pub(crate) row: Vec<String>,
 }
 

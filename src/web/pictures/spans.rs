@@ -2,7 +2,7 @@
 
 use super::bars::short;
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, value_text};
+use super::picture::{Scale, value_text};
 use super::steps::clock_text;
 
 const WIDTH: f64 = 600.0;

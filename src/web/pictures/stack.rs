@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, axis_text, round_up, value_text};
+use super::picture::{Scale, axis_text, round_up, value_text};
 use super::steps::clock_text;
 
 const WIDTH: f64 = 600.0;
@@ -14,23 +14,19 @@ const RIGHT: f64 = 592.0;
 const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
 
-/// A layer: its name, and its class.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Layer {
     pub(crate) name: String,
     pub(crate) class: String,
 }
 
-/// What the layers are from a moment on.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct StackPoint {
     /// Epoch ms.
     pub(crate) time_ms: i64,
     /// In the order of the layers, the lowest first.
     pub(crate) values: Vec<u64>,
-    /// What there is in all.
     pub(crate) capacity: u64,
-    /// The row of the table.
     pub(crate) row: Vec<String>,
 }
 
@@ -55,14 +51,7 @@ pub(crate) fn stack(
     };
     let mut marks =
         vec![Mark::Path { class: "axis".to_owned(), d: format!("M{LEFT} {TOP}V{BOTTOM}H{RIGHT}"), series: None }];
-    for pair in runs.windows(2) {
-        if let [before, after] = pair
-            && let (Some(from), Some(to)) = (before.last(), after.first())
-        {
-            let (from, to) = (x.px(from.time_ms as f64), x.px(to.time_ms as f64));
-            marks.push(Mark::block("gap", (from, TOP), (to - from, BOTTOM - TOP)));
-        }
-    }
+    marks.extend(gaps(&runs, &x));
     let is_used = |index: usize| points.iter().any(|point| point.values.get(index).is_some_and(|value| *value > 0));
     for (index, layer) in layers.iter().enumerate().filter(|(index, _)| is_used(*index)) {
         let below = |point: &StackPoint, layers: usize| point.values.iter().take(layers).sum::<u64>() as f64;
@@ -76,13 +65,7 @@ pub(crate) fn stack(
         marks.push(Mark::Path { class: format!("fill {}", layer.class), d, series: None });
     }
     for run in &runs {
-        let mut d = String::new();
-        for (index, point) in run.iter().enumerate() {
-            let (px, py) = (Px(x.px(point.time_ms as f64)), Px(y.px(point.capacity as f64)));
-            // A text in memory takes all that is written to it.
-            let _ = if index == 0 { write!(d, "M{px} {py}") } else { write!(d, "H{px}V{py}") };
-        }
-        let _ = write!(d, "H{}", Px(x.px(end_of(run) as f64)));
+        let d = capacity_line(run, (&x, &y), end_of(run));
         marks.push(Mark::Path { class: "right".to_owned(), d, series: Some("slots") });
     }
     marks.extend(
@@ -90,30 +73,61 @@ pub(crate) fn stack(
     );
     marks.push(Mark::word("x start", LEFT, BOTTOM + 20.0, clock_text(since_ms)));
     marks.push(Mark::word("x end", RIGHT, BOTTOM + 20.0, clock_text(until_ms)));
-    let mut legend: Vec<LegendLine> =
-        layers.iter().map(|layer| LegendLine::new(format!("fill {}", layer.class), layer.name.clone())).collect();
-    legend.push(LegendLine::new("right", "all slots of the cluster"));
-    legend.push(LegendLine::new("gap", "not sampled: the daemon was down"));
     Picture {
         name,
         title,
         width: Px(WIDTH),
         height: Px(HEIGHT),
-        data: vec![
-            ("x0", value_text(x.from)),
-            ("x1", value_text(x.to)),
-            ("y0", value_text(y.from)),
-            ("y1", value_text(y.to)),
-            ("px0", value_text(LEFT)),
-            ("px1", value_text(RIGHT)),
-            ("py0", value_text(BOTTOM)),
-            ("py1", value_text(TOP)),
-        ],
+        data: axes(&x, &y),
         marks,
-        legend,
+        legend: legend_of(layers),
         heads,
         rows: points.iter().map(|point| point.row.clone()).collect(),
     }
+}
+
+/// The ends of both axes, as values and as places.
+fn axes(x: &Scale, y: &Scale) -> Vec<(&'static str, String)> {
+    vec![
+        ("x0", value_text(x.from)),
+        ("x1", value_text(x.to)),
+        ("y0", value_text(y.from)),
+        ("y1", value_text(y.to)),
+        ("px0", value_text(LEFT)),
+        ("px1", value_text(RIGHT)),
+        ("py0", value_text(BOTTOM)),
+        ("py1", value_text(TOP)),
+    ]
+}
+
+/// A block between each two runs of points.
+fn gaps(runs: &[&[StackPoint]], x: &Scale) -> impl Iterator<Item = Mark> {
+    runs.windows(2).filter_map(|pair| {
+        let [before, after] = pair else { return None };
+        let (from, to) = (x.px(before.last()?.time_ms as f64), x.px(after.first()?.time_ms as f64));
+        Some(Mark::block("gap", (from, TOP), (to - from, BOTTOM - TOP)))
+    })
+}
+
+fn capacity_line(run: &[StackPoint], (x, y): (&Scale, &Scale), end_ms: i64) -> String {
+    let mut d = String::new();
+    for (index, point) in run.iter().enumerate() {
+        let (px, py) = (Px(x.px(point.time_ms as f64)), Px(y.px(point.capacity as f64)));
+        // A text in memory takes all that is written to it.
+        let _ = if index == 0 { write!(d, "M{px} {py}") } else { write!(d, "H{px}V{py}") };
+    }
+    let _ = write!(d, "H{}", Px(x.px(end_ms as f64)));
+    d
+}
+
+fn legend_of(layers: &[Layer]) -> Vec<LegendLine> {
+    let layers = layers.iter().map(|layer| LegendLine::new(format!("fill {}", layer.class), layer.name.clone()));
+    layers
+        .chain([
+            LegendLine::new("right", "all slots of the cluster"),
+            LegendLine::new("gap", "not sampled: the daemon was down"),
+        ])
+        .collect()
 }
 
 /// The outline of a layer: its upper steps there, its lower ones back.

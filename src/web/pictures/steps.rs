@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::picture::{LegendLine, Mark, Picture, Px};
-use super::scale::{Scale, axis_text, round_up, value_text};
+use super::picture::{Scale, axis_text, round_up, value_text};
 
 const WIDTH: f64 = 600.0;
 const HEIGHT: f64 = 220.0;
@@ -21,7 +21,6 @@ pub(crate) struct StepPoint {
     pub(crate) value: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// The row of the table.
     pub(crate) row: Vec<String>,
 }
 

@@ -16,9 +16,6 @@ use super::request::{Asked, Refused};
 const NO_USER: &str = "Unauthenticated users are not authorized to access this page.";
 
 /// Numbers and configuration: for all, or for administrators; `user`: who asks, empty without a name.
-///
-/// # Errors
-/// 401 to others, where they are for administrators.
 pub(crate) async fn check_instrumentation<O: Owner>(state: &WebState<O>, user: &str) -> Result<(), Refused> {
     refuse_others(state, state.stock.are_numbers_for_administrators, user).await
 }
@@ -47,9 +44,6 @@ async fn refuse_others<O: Owner>(state: &WebState<O>, is_for_administrators: boo
 }
 
 /// The viewer of a job's page; none while access lists are off: then all may see it.
-///
-/// # Errors
-/// 401 to a request that names no user, while they are on.
 pub(super) fn viewer<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<Option<Caller>, Refused> {
     match (state.stock.are_acls_on, asked.user()) {
         (false, _) => Ok(None),
@@ -59,9 +53,6 @@ pub(super) fn viewer<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<Opt
 }
 
 /// What a read of a job found; none: the job is unknown.
-///
-/// # Errors
-/// What to answer to a viewer that access lists keep out, and when no answer comes.
 pub(super) async fn found<T>(
     read: impl Future<Output = StockRead<T>>,
     user: &str,

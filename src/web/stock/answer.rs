@@ -54,7 +54,6 @@ struct JsonError {
     error_code: u32,
 }
 
-/// An error of `format=json`.
 pub(super) fn json_error(status: StatusCode, code: u32, description: impl Into<String>) -> Response<Body> {
     json(status, &JsonError { error_description: description.into(), error_code: code })
 }
@@ -70,12 +69,10 @@ struct Words<'a> {
     words: &'a str,
 }
 
-/// A page of a few words in a heading.
 pub(super) fn heading(title: &str, new_page: &str, words: &str) -> Response<Body> {
     page(StatusCode::OK, &Words { title, new_page, is_heading: true, words })
 }
 
-/// A page of a few words in bold.
 pub(super) fn bold(title: &str, new_page: &str, words: &str) -> Response<Body> {
     page(StatusCode::OK, &Words { title, new_page, is_heading: false, words })
 }

@@ -1,13 +1,14 @@
 //! Changes of jobs and attempts by the forms of these pages: by POST alone, from the page itself, and only where they are
 //! switched on (`webinterface.private.actions`) and need no signature.
 
+use askama::Template;
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::Caller;
-use crate::model::JobId;
+use crate::model::{AttemptId, JobId};
 
 use super::super::job_changes::{check_form, status_of};
 use super::super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
@@ -15,7 +16,6 @@ use super::super::response::text;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::request::{Asked, Refused};
 
-/// Most jobs that one form changes.
 const MOST_JOBS: usize = 1_000;
 
 /// Changes that a request may make.
@@ -25,8 +25,6 @@ pub(super) struct Changes<'a, O> {
 }
 
 impl<'a, O: Owner> Changes<'a, O> {
-    /// # Errors
-    /// Why the request may change nothing.
     pub(super) fn of(state: &'a WebState<O>, asked: &Asked) -> Result<Self, Refused> {
         if state.owner.market_presence() == MarketPresence::Ruling {
             let refusal = "while the market rules pages change nothing; use `jobtracker job` with your key";
@@ -37,9 +35,6 @@ impl<'a, O: Owner> Changes<'a, O> {
     }
 
     /// Changes a job.
-    ///
-    /// # Errors
-    /// What to answer if that is refused.
     pub(super) async fn make(&self, id: JobId, change: JobChange) -> Result<(), Refused> {
         let made = self.state.owner.change_job(id, change, self.caller.clone());
         match timeout(ANSWER_TIMEOUT, made).await {
@@ -54,9 +49,7 @@ impl<'a, O: Owner> Changes<'a, O> {
     }
 
     /// Changes several jobs in the same way; one that refuses keeps none of the others from it, as in 1.2.1.
-    ///
-    /// # Errors
-    /// What to answer to ids that are none, then nothing is changed, and the first refusal of a job.
+    /// Ids that are none change nothing; else the first refusal of a job is answered.
     pub(super) async fn make_all(&self, jobs: &[&str], change: &JobChange) -> Result<(), Refused> {
         if jobs.len() > MOST_JOBS {
             let refusal = format!("jobCheckBox: {} jobs, at most {MOST_JOBS} are changed at once", jobs.len());
@@ -85,4 +78,41 @@ pub(super) fn go_back(page: &str) -> Response<Body> {
         found.headers_mut().insert(LOCATION, page);
     }
     found
+}
+
+#[derive(Template)]
+#[template(path = "stock/confirm.html")]
+pub(super) struct Confirm {
+    verb: &'static str,
+    id: String,
+    address: String,
+    action: String,
+    /// Of the button.
+    name: &'static str,
+    label: &'static str,
+}
+
+impl Confirm {
+    pub(super) fn kill_job(id: JobId) -> Self {
+        Confirm {
+            verb: "kill",
+            id: id.to_string(),
+            address: format!("jobdetails.jsp?jobid={id}"),
+            action: "kill".to_owned(),
+            name: "kill",
+            label: "Kill",
+        }
+    }
+
+    /// Whether an attempt is to be killed, or to fail.
+    pub(super) fn end_attempt(id: AttemptId, action: &str) -> Self {
+        Confirm {
+            verb: "kill/fail",
+            id: id.to_string(),
+            address: format!("taskdetails.jsp?attemptid={id}"),
+            action: action.to_owned(),
+            name: "Kill/Fail",
+            label: "Kill/Fail",
+        }
+    }
 }

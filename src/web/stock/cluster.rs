@@ -13,7 +13,6 @@ const NO_INFO: &str = "NA";
 /// Pace of the pages of running jobs, s; those of ended ones stand still.
 const REFRESH_S: u32 = 30;
 
-/// The numbers of the summary.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Summary {
     pub(super) running: PerKind<u64>,
@@ -30,7 +29,6 @@ pub(super) struct Summary {
 pub(super) struct Queue {
     pub(super) name: String,
     pub(super) state: &'static str,
-    /// Lines.
     pub(super) info: Vec<String>,
 }
 
@@ -144,7 +142,6 @@ pub(super) fn scheduling_info(job: &JobSnapshot, shows_money: bool) -> String {
     job.live.scheduling_info.clone().filter(|_| shows_money).unwrap_or_else(|| NO_INFO.to_owned())
 }
 
-/// The jobs in some states, by id.
 pub(super) fn jobs_in<'a>(overview: &'a ClusterSnapshot, states: &[RunState]) -> Vec<&'a JobSnapshot> {
     let mut jobs: Vec<&JobSnapshot> = overview.all_jobs().filter(|job| states.contains(&job.state)).collect();
     jobs.sort_by_key(|job| job.id);

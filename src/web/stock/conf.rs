@@ -16,21 +16,19 @@ use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{check_instrumentation, found, viewer};
 use super::answer;
+use super::data::ConfProperty;
 use super::request::{Asked, Refused};
 use super::rows::new_job_page;
-use super::settings::ConfProperty;
 
 /// The content type, as 1.2.1 sends it.
 const JSON: &str = "application/json; charset=utf-8";
 
-/// Answers `/conf`.
 pub(super) async fn conf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match configuration(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
-/// Answers `/jobconf.jsp`.
 pub(super) async fn jobconf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match of_job(&state, request).await {
         Ok(response) | Err(response) => *response,

@@ -1,26 +1,27 @@
 //! What the stock pages show, as plain values. What reads the cluster fills them.
 
+use std::sync::Arc;
+
+use serde::Serialize;
+
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState, TaskId};
 
-/// Most groups of tasks in a graph.
+use super::super::page_user::PageLogin;
+
 pub(crate) const GRAPH_GROUPS: u32 = 600;
 pub(crate) const TASKS_PER_PAGE: u32 = 2_000;
-/// Most attempts on a page of failures.
 pub(crate) const MOST_FAILURES: usize = 2_000;
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct StockJob {
     pub(crate) id: JobId,
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
     pub(crate) queue: String,
     pub(crate) priority: Priority,
     pub(crate) state: RunState,
-    /// URI of its job.xml.
     pub(crate) job_file: String,
     pub(crate) submit_host: Option<String>,
-    /// The address of that host.
     pub(crate) submit_address: Option<String>,
     /// Its access lists; none while they are off.
     pub(crate) acls: Option<StockAcls>,
@@ -52,22 +53,16 @@ pub struct StockJob {
 /// Access lists of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StockAcls {
-    /// Who may see it.
     pub(crate) view: String,
     /// Who may change it.
     pub(crate) modify: String,
 }
 
-/// Tasks by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StockTally {
-    /// All.
     pub(crate) total: u32,
-    /// Those that wait.
     pub(crate) pending: u32,
-    /// Those that run.
     pub(crate) running: u32,
-    /// Those that are done.
     pub(crate) finished: u32,
     /// Those that were given up.
     pub(crate) killed: u32,
@@ -85,22 +80,18 @@ pub(crate) struct StockCounter {
     pub(crate) name: String,
     /// The sum over maps and over reduces; 0 for a task.
     pub(crate) of_kind: PerKind<i64>,
-    /// The sum.
     pub(crate) total: i64,
 }
 
 /// Progress by groups of tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct StockGraph {
-    /// Tasks of the kind.
     pub(crate) tasks: u32,
-    /// Tasks in a group.
     pub(crate) per_group: u32,
     /// Mean progress of each group in each of its phases, 0 to 1: of reduces copying, sorting and reducing, of maps one.
     pub(crate) groups: Vec<[f32; 3]>,
 }
 
-/// Which tasks of a job a page lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskList {
     /// Its maps or reduces.
@@ -109,12 +100,10 @@ pub enum TaskList {
     Cleanup,
 }
 
-/// A page of tasks.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StockTasks {
     /// The tasks from the first of the page on.
     pub(crate) tasks: Vec<StockTask>,
-    /// All tasks that the list has.
     pub(crate) total: u32,
 }
 
@@ -131,18 +120,14 @@ pub(crate) struct StockTask {
     pub(crate) finish_ms: i64,
     /// What its attempts say of their failures.
     pub(crate) diagnostics: Vec<String>,
-    /// How many counters it has.
     pub(crate) counters: usize,
 }
 
 /// Which tasks of a list, by state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFilter {
-    /// Each.
     All,
-    /// With a running attempt.
     Running,
-    /// Done.
     Completed,
     /// Given up.
     Killed,
@@ -152,12 +137,10 @@ pub enum TaskFilter {
     Nothing,
 }
 
-/// The attempts of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StockAttempts {
     /// Whether it is a setup or a cleanup of its job.
     pub(crate) is_housekeeping: bool,
-    /// They themselves.
     pub(crate) attempts: Vec<StockAttempt>,
     /// Hosts with the input of a map, as paths in the network.
     pub(crate) split_nodes: Vec<String>,
@@ -175,9 +158,7 @@ pub(crate) struct StockAttempt {
     pub(crate) shuffle_ms: i64,
     /// When its sorting ended.
     pub(crate) sort_ms: i64,
-    /// When it ended.
     pub(crate) finish_ms: i64,
-    /// What it says of its failure.
     pub(crate) diagnostics: Vec<String>,
     /// Where it ran.
     pub(crate) tracker: StockPlace,
@@ -187,13 +168,11 @@ pub(crate) struct StockAttempt {
     pub(crate) counters: usize,
 }
 
-/// A tracker of an attempt.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StockPlace {
     pub(crate) name: String,
     /// Its host; none if it is not connected, and has left no address.
     pub(crate) host: Option<String>,
-    /// The port of its web server.
     pub(crate) http_port: u16,
     /// Its host as a path in the network.
     pub(crate) node: String,
@@ -217,12 +196,10 @@ pub struct StockPastJobs {
     pub(crate) total: u64,
 }
 
-/// A job that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StockPastJob {
     pub(crate) id: JobId,
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
     /// When it was submitted, epoch ms.
     pub(crate) submit_ms: i64,
@@ -233,14 +210,12 @@ pub(crate) struct StockPastJob {
 /// Which failures of a job a page lists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FailureFilter {
-    /// Of these kinds of tasks.
     pub(crate) kinds: PerKind<bool>,
     /// With this end; none: both.
     pub(crate) state: Option<AttemptState>,
 }
 
 impl FailureFilter {
-    /// Whether an attempt in this state is listed.
     pub(crate) fn lists(&self, state: AttemptState) -> bool {
         match self.state {
             Some(wanted) => state == wanted,
@@ -257,3 +232,102 @@ impl StockPlace {
 }
 
 impl StockCounterGroup {}
+
+/// A job that is over, with all its attempts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StockPast {
+    pub(crate) job: StockJob,
+    /// When its setup had succeeded, epoch ms; 0: it never did.
+    pub(crate) launch_ms: i64,
+    /// As [`StockPastJob::log_file`](super::StockPastJob::log_file).
+    pub(crate) log_file: String,
+    /// By task and number.
+    pub(crate) attempts: Vec<PastAttempt>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct PastAttempt {
+    pub(crate) kind: PastKind,
+    pub(crate) attempt: StockAttempt,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PastKind {
+    Setup,
+    Map,
+    Reduce,
+    Cleanup,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StockHistoryPlace {
+    /// Nowhere: the job is not over.
+    NotOver,
+    /// In a file, or still in the database.
+    Over {
+        /// As [`StockPastJob::log_file`](super::StockPastJob::log_file).
+        log_file: String,
+    },
+}
+
+impl StockPast {
+    /// How it ended, as history files say it.
+    pub(super) fn status(&self) -> &'static str {
+        match self.job.state {
+            RunState::Succeeded => "SUCCESS",
+            RunState::Failed => "FAILED",
+            RunState::Killed => "KILLED",
+            RunState::Prep | RunState::Running => "RUNNING",
+        }
+    }
+}
+
+impl PastKind {
+    /// With their words, as pages list them.
+    pub(super) const ALL: [(&'static str, Self); 4] =
+        [("Setup", Self::Setup), ("Map", Self::Map), ("Reduce", Self::Reduce), ("Cleanup", Self::Cleanup)];
+
+    /// The name that history files have for it.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Setup => "SETUP",
+            Self::Map => "MAP",
+            Self::Reduce => "REDUCE",
+            Self::Cleanup => "CLEANUP",
+        }
+    }
+
+    pub(super) fn parse(name: &str) -> Option<Self> {
+        Self::ALL.map(|(_, kind)| kind).into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// What the configuration says of these pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StockSettings {
+    /// Host of the JobTracker's address (`mapred.job.tracker`); cut at the first dot where it is shown.
+    pub host: String,
+    /// Whether access lists of jobs are enforced (`mapred.acls.enabled`).
+    pub are_acls_on: bool,
+    /// Whether the log is for administrators (`hadoop.security.authorization`).
+    pub is_authorization_on: bool,
+    /// Whether numbers and configuration are for administrators (`hadoop.security.instrumentation.requires.admin`).
+    pub are_numbers_for_administrators: bool,
+    /// How requests say who asks (`hadoop.http.filter.initializers`).
+    pub login: PageLogin,
+    /// Whether jobs are changed by GET, too (`jobtracker.web.get-changes`).
+    pub takes_get_changes: bool,
+    /// The configuration in force, by name, secrets blanked.
+    pub conf: Arc<[ConfProperty]>,
+}
+
+/// A value of the configuration, as 1.2.1 writes it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ConfProperty {
+    pub(crate) key: String,
+    pub(crate) value: String,
+    pub(crate) is_final: bool,
+    /// Where it comes from.
+    pub(crate) resource: String,
+}

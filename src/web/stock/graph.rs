@@ -1,19 +1,27 @@
 //! The progress of tasks as bars (1.2.1 `TaskGraphServlet`), in our colours.
 
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
-use crate::model::Kind;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
 
+use crate::model::{JobId, Kind};
+
+use super::super::owner::Owner;
+use super::super::response::fresh;
+use super::super::state::WebState;
+use super::access::{found, viewer};
 use super::data::StockGraph;
+use super::request::{Asked, Refused};
 
 /// Size of the plot, and what is left around it.
 const WIDTH: u32 = 600;
 const HEIGHT: u32 = 200;
 const X_MARGIN: u32 = 80;
 const Y_MARGIN: u32 = 20;
-/// Widest bar.
 const WIDEST: u32 = 10;
-/// Marks on an axis.
 const MARKS: u32 = 10;
 /// Colours of the phases of a reduce, the last one of maps too.
 const COLOURS: [&str; 3] = ["#00a084", "#f35532", "#3357d6"];
@@ -131,6 +139,33 @@ fn text(svg: &mut String, (x, y): (u32, u32), words: &str, anchor: &str) -> fmt:
         svg,
         "<text x=\"{x}\" y=\"{y}\" fill=\"black\" font-family=\"sans-serif\" text-anchor=\"{anchor}\">{words}</text>"
     )
+}
+
+/// The content type of the picture.
+const SVG: &str = "image/svg+xml; charset=utf-8";
+
+/// Answers `/taskgraph`: an empty body where there is nothing to draw, as 1.2.1.
+pub(super) async fn taskgraph<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match answered(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
+    let kind = match asked.get("type") {
+        Some(kind) if kind.eq_ignore_ascii_case("map") => Kind::Map,
+        _ => Kind::Reduce,
+    };
+    let svg = match id {
+        None => String::new(),
+        Some(id) => {
+            let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
+            job.map(|job| picture(&job.graphs[kind], kind, Frame::Document)).unwrap_or_default()
+        }
+    };
+    Ok(Box::new(fresh(StatusCode::OK, SVG, svg)))
 }
 
 #[cfg(test)]

@@ -7,9 +7,7 @@ use jiff::tz::TimeZone;
 /// Version of Hadoop that these pages are of.
 pub(super) const VERSION: &str = "1.2.1";
 pub(super) const REVISION: &str = "1503152";
-/// When it was compiled.
 pub(super) const COMPILED: &str = "Wed Jul 24 13:39:35 PDT 2013";
-/// The user who compiled it.
 pub(super) const COMPILER: &str = "mattf";
 
 /// A time as `java.util.Date` prints it, `Sun Nov 22 03:50:08 UTC 2026`.

@@ -1,4 +1,4 @@
-//! `/jmx`: the beans of a JobTracker as JSON, one attribute a line, as scripts search for them.
+//! `/jmx`: the beans of a JobTracker as JSON, one attribute a line, as scripts search for them, by patterns of their names.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,6 @@ use super::super::response::{fresh, text};
 use super::super::state::WebState;
 use super::access::check_instrumentation;
 use super::jmx_beans::{Bean, beans};
-use super::jmx_pattern::Pattern;
 use super::request::{Asked, Refused};
 use super::rows::simple_host;
 
@@ -70,4 +69,115 @@ fn pretty(value: &serde_json::Value) -> String {
         .map(|(name, value)| format!("      {} : {value}", serde_json::Value::from(name.as_str())))
         .collect();
     format!("{{\n{}\n    }}", lines.join(",\n"))
+}
+
+#[derive(Debug)]
+pub(super) struct Pattern {
+    domain: String,
+    properties: Vec<(String, String)>,
+    /// Whether a name may have properties beside these.
+    is_open: bool,
+}
+
+impl Pattern {
+    /// None for a text that is no pattern.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (domain, list) = text.split_once(':')?;
+        let mut pattern = Pattern { domain: domain.to_owned(), properties: Vec::new(), is_open: false };
+        for part in list.split(',') {
+            match part.split_once('=') {
+                Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+                    pattern.properties.push((name.to_owned(), value.to_owned()));
+                }
+                None if part == "*" && !pattern.is_open => pattern.is_open = true,
+                _ => return None,
+            }
+        }
+        Some(pattern)
+    }
+
+    /// The bean if its name fits. Older versions spelt the domain `hadoop`: who asks for that gets it so.
+    pub(super) fn select(&self, mut bean: Bean) -> Option<Bean> {
+        if self.domain.starts_with("hadoop")
+            && let Some(rest) = bean.name.strip_prefix("Hadoop")
+        {
+            bean.name = format!("hadoop{rest}");
+        }
+        self.fits(&bean.name).then_some(bean)
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        let Some((domain, list)) = name.split_once(':') else { return false };
+        let properties: Vec<(&str, &str)> = list.split(',').filter_map(|part| part.split_once('=')).collect();
+        let has =
+            |(name, value): &(String, String)| properties.iter().any(|(known, is)| known == name && is_like(value, is));
+        let are_all = self.is_open || self.properties.len() == properties.len();
+        are_all && is_like(&self.domain, domain) && self.properties.iter().all(has)
+    }
+}
+
+/// Whether a text fits a pattern with `*` and `?`. Without a walk back over more than the last `*`.
+fn is_like(pattern: &str, text: &str) -> bool {
+    let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
+    let (mut at, mut place, mut star) = (0, 0, None);
+    while place < text.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, place));
+                at += 1;
+            }
+            Some(sign) if *sign == '?' || *sign == text[place] => {
+                at += 1;
+                place += 1;
+            }
+            _ => match star {
+                Some((star_at, taken)) => {
+                    star = Some((star_at, taken + 1));
+                    (at, place) = (star_at + 1, taken + 1);
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern[at..].iter().all(|sign| *sign == '*')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fits(pattern: &str, name: &str) -> bool {
+        Pattern::parse(pattern).unwrap().fits(name)
+    }
+
+    #[test]
+    fn patterns_of_collectors_find_their_beans() {
+        let info = "Hadoop:service=JobTracker,name=JobTrackerInfo";
+        for pattern in [
+            "*:*",
+            "Hadoop:*",
+            "Hadoop:service=JobTracker,name=JobTrackerInfo",
+            "Hadoop:name=JobTrackerInfo,service=JobTracker",
+            "Hadoop:service=JobTracker,*",
+            "Hadoop:*,name=Job*Info",
+            "H?doop:service=*,name=JobTracker????",
+        ] {
+            assert!(fits(pattern, info), "{pattern}");
+        }
+        for pattern in ["java.lang:*", "Hadoop:service=JobTracker", "Hadoop:name=Info,*", "hadoop:*", ":*"] {
+            assert!(!fits(pattern, info), "{pattern}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_pattern_is_none() {
+        for text in ["", "x", "Hadoop:", "Hadoop:service", "Hadoop:service=", "Hadoop:=x", "Hadoop:*,*", "a:b=c,,*"] {
+            assert!(Pattern::parse(text).is_none(), "{text}");
+        }
+    }
+
+    #[test]
+    fn many_stars_take_no_time() {
+        assert!(!is_like(&"*a".repeat(5_000), &"a".repeat(4_000)));
+    }
 }

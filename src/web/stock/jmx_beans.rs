@@ -17,7 +17,6 @@ const RUN_TIMES_MIN: [(i64, i64); 4] = [(0, 60), (60, 300), (300, 1_440), (1_440
 #[derive(Clone, Debug)]
 pub(super) struct Bean {
     pub(super) name: String,
-    /// Its `modelerType`.
     pub(super) kind: String,
     pub(super) attributes: Vec<(String, Value)>,
 }

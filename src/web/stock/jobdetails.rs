@@ -15,8 +15,7 @@ use super::super::owner::{JobChange, MarketPresence, Owner};
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
-use super::changes::Changes;
-use super::confirm::Confirm;
+use super::changes::{Changes, Confirm};
 use super::data::{StockCounterGroup, StockJob, StockTally};
 use super::graph::{Frame, picture};
 use super::java_text::{access_list, date, day_and_time, grouped, span};
@@ -30,7 +29,6 @@ const PRIORITIES: [Priority; 5] =
     [Priority::VeryHigh, Priority::High, Priority::Normal, Priority::Low, Priority::VeryLow];
 const NO_ID: &str = "Missing 'jobid'!";
 
-/// Answers `/jobdetails.jsp`.
 pub(super) async fn jobdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -113,7 +111,6 @@ struct Graphs {
     is_reduce_off: bool,
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobdetails.html")]
 struct Page<'a> {
@@ -157,7 +154,6 @@ enum LevelState {
     None,
 }
 
-/// The maps or the reduces.
 struct KindRow {
     kind: &'static str,
     id: JobId,
@@ -292,7 +288,6 @@ fn kind_word(kind: Kind) -> &'static str {
     }
 }
 
-/// The same as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {

@@ -17,14 +17,12 @@ use super::data::{FailureFilter, StockAttempt, StockFailures};
 use super::request::{Asked, Refused};
 use super::rows::{Logs, new_job_page, simple_host};
 
-/// Answers `/jobfailures.jsp`.
 pub(super) async fn jobfailures<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match failures(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
-/// Answers `/jobblacklistedtrackers.jsp`.
 pub(super) async fn jobblacklistedtrackers<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -76,7 +74,6 @@ fn filter_of(asked: &Asked) -> Result<FailureFilter, String> {
     Ok(FailureFilter { kinds, state })
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobfailures.html")]
 struct Failures<'a> {
@@ -120,7 +117,6 @@ async fn flaky<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
     }))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobblacklistedtrackers.html")]
 struct Flaky<'a> {

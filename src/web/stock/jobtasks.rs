@@ -20,7 +20,6 @@ use super::java_text::{day_and_time, time_with_span};
 use super::request::{Asked, Refused};
 use super::rows::{Progress, new_job_page, simple_host};
 
-/// Answers `/jobtasks.jsp`.
 pub(super) async fn jobtasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -53,7 +52,6 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     }))
 }
 
-/// Which tasks a request wants.
 struct Wanted {
     id: JobId,
     list: TaskList,
@@ -101,7 +99,6 @@ impl Wanted {
     }
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobtasks.html")]
 struct Page<'a> {
@@ -164,7 +161,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The same as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {

@@ -26,7 +26,6 @@ use super::rows::simple_host;
 /// States of jobs that did not succeed.
 const FAILED: [RunState; 2] = [RunState::Failed, RunState::Killed];
 
-/// Answers `/jobtracker.jsp`.
 pub(super) async fn jobtracker<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -68,7 +67,6 @@ pub(super) async fn change_jobs<O: Owner>(state: &WebState<O>, asked: &Asked) ->
     }
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobtracker.html")]
 struct Page<'a> {
@@ -115,7 +113,6 @@ fn safe_mode(overview: &ClusterSnapshot) -> &'static str {
     if overview.is_in_safe_mode { "ON" } else { "OFF" }
 }
 
-/// The same as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {

@@ -20,14 +20,12 @@ use super::jobtracker::change_jobs;
 use super::request::{Asked, Refused};
 use super::rows::simple_host;
 
-/// Answers `/machines.jsp`.
 pub(super) async fn machines<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match trackers(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
-/// Answers `/jobqueue_details.jsp`.
 pub(super) async fn jobqueue_details<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -46,7 +44,6 @@ async fn trackers<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     Ok(Box::new(view.aged(answer::page(StatusCode::OK, &page))))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/machines.html")]
 struct Machines<'a> {
@@ -177,7 +174,6 @@ async fn queue<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
 /// Most characters shown of the name of a queue that is none.
 const MAX_NAME_CHARACTERS: usize = 255;
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobqueue_details.html")]
 struct QueueDetails<'a> {

@@ -29,7 +29,6 @@ const NOT_FROM_HERE: &str =
     "levels are set from a loopback address of this machine or at its Unix socket, by no page of another site";
 const NOT_THIS_USER: &str = "while changes are signed or access lists are on, levels are set by root and the user of the daemon alone, on this machine";
 
-/// Answers `/logLevel`.
 pub(super) async fn log_level<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -70,8 +69,6 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
 }
 
 /// The user who may set levels, as the kernel says; none: it does not say, and every caller of this machine may.
-///
-/// # Errors
 /// 403 for a caller from elsewhere; where callers must prove who they are, for all but root and the user of this process.
 async fn setter<O: Owner>(
     state: &WebState<O>,
@@ -98,7 +95,6 @@ fn refused(why: &str) -> Refused {
     Box::new(text(StatusCode::FORBIDDEN, why))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/log_level.html")]
 struct Page<'a> {

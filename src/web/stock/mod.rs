@@ -6,13 +6,11 @@ mod answer;
 mod changes;
 mod cluster;
 mod conf;
-mod confirm;
 mod data;
 mod graph;
 mod java_text;
 mod jmx;
 mod jmx_beans;
-mod jmx_pattern;
 mod jobdetails;
 mod jobfailures;
 mod jobtasks;
@@ -20,21 +18,16 @@ mod jobtracker;
 mod lists;
 mod log_level;
 mod metrics_json;
-mod own_log;
 mod owner;
 mod past_analysis;
-mod past_data;
 mod past_files;
 mod past_job;
 mod past_jobs;
 mod process;
 mod request;
 mod rows;
-mod settings;
-mod stacks;
 mod statics;
 mod taskdetails;
-mod taskgraph;
 mod taskstats;
 #[cfg(test)]
 mod tests;
@@ -47,16 +40,14 @@ use axum::routing::{any, get};
 use super::owner::Owner;
 use super::state::WebState;
 
+pub use data::StockSettings;
 pub(crate) use data::{
-    FailureFilter, GRAPH_GROUPS, MOST_FAILURES, StockAcls, StockAttempt, StockAttempts, StockCounter,
-    StockCounterGroup, StockFailures, StockGraph, StockJob, StockPastJob, StockPastJobs, StockPlace, StockTally,
-    StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
+    StockPastJob, StockPastJobs, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use owner::StockOwner;
 pub(crate) use owner::StockRead;
-pub(crate) use past_data::{PastAttempt, PastKind, StockHistoryPlace, StockPast};
-pub(crate) use settings::ConfProperty;
-pub use settings::StockSettings;
 
 pub(super) use access::check_instrumentation;
 pub(super) use metrics_json::metrics_as_json;
@@ -76,7 +67,7 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/jobqueue_details.jsp", any(lists::jobqueue_details::<O>))
         .route("/jobhistory.jsp", get(past_jobs::jobhistory))
         .route("/jobhistoryhome.jsp", any(past_jobs::jobhistoryhome::<O>))
-        .route("/logs/", any(own_log::logs::<O>))
+        .route("/logs/", any(process::logs::<O>))
         .route("/jobdetailshistory.jsp", any(past_job::jobdetailshistory::<O>))
         .route("/jobtaskshistory.jsp", any(past_job::jobtaskshistory::<O>))
         .route("/taskdetailshistory.jsp", any(past_job::taskdetailshistory::<O>))
@@ -89,10 +80,10 @@ pub(super) fn routes<O: Owner>() -> Router<Arc<WebState<O>>> {
         .route("/historyfile", any(past_files::historyfile::<O>))
         .route("/jobconf.jsp", any(conf::jobconf::<O>))
         .route("/conf", any(conf::conf::<O>))
-        .route("/stacks", any(stacks::stacks::<O>))
+        .route("/stacks", any(process::stacks::<O>))
         .route("/logLevel", any(log_level::log_level::<O>))
         .route("/jmx", any(jmx::jmx::<O>))
-        .route("/taskgraph", any(taskgraph::taskgraph::<O>))
+        .route("/taskgraph", any(graph::taskgraph::<O>))
         .route("/static/hadoop.css", get(statics::style))
         .route("/static/jobtracker.js", get(statics::script))
         .route("/static/sorttable.js", get(statics::script))

@@ -5,10 +5,9 @@ use crate::model::{JobId, PastSearch, TaskId};
 
 use super::super::owner_gone::OwnerGone;
 use super::data::{
-    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockPastJobs, StockTasks, TaskFilter,
-    TaskList,
+    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockHistoryPlace, StockJob, StockPast,
+    StockPastJobs, StockTasks, TaskFilter, TaskList,
 };
-use super::past_data::{StockHistoryPlace, StockPast};
 
 /// What a read of a job answers: none for an unknown one.
 pub(crate) type StockRead<T> = Result<Result<Option<T>, Refusal>, OwnerGone>;
@@ -70,7 +69,6 @@ pub trait StockOwner: Send + Sync + 'static {
         std::future::ready(Ok(Ok(None)))
     }
 
-    /// Where the history of a job is.
     fn stock_history_place(
         &self,
         _job: JobId,
@@ -79,7 +77,6 @@ pub trait StockOwner: Send + Sync + 'static {
         std::future::ready(Ok(Ok(None)))
     }
 
-    /// The lines of the history of a job.
     fn stock_history_file(
         &self,
         _job: JobId,
@@ -97,7 +94,6 @@ pub trait StockOwner: Send + Sync + 'static {
         std::future::ready(Ok(Ok(None)))
     }
 
-    /// The failures of a job.
     fn stock_failures(
         &self,
         _job: JobId,

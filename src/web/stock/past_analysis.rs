@@ -12,9 +12,8 @@ use crate::model::{AttemptState, JobId, RunState, TaskId};
 use super::super::owner::Owner;
 use super::super::state::WebState;
 use super::answer;
-use super::data::StockAttempt;
+use super::data::{PastKind, StockAttempt, StockPast};
 use super::java_text::{short_day_and_time, short_with_span, span};
-use super::past_data::{PastKind, StockPast};
 use super::past_job::past_of;
 use super::request::{Asked, Refused};
 use super::rows::new_job_page;
@@ -24,7 +23,6 @@ const TASKS: u32 = 10;
 /// Most attempts of a list.
 const MOST_TASKS: u32 = 2_000;
 
-/// Answers `/analysejobhistory.jsp`.
 pub(super) async fn analysejobhistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -41,7 +39,6 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     Ok(Box::new(answer::page(StatusCode::OK, &Page::new(&past, tasks))))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/analysejobhistory.html")]
 struct Page<'a> {
@@ -58,7 +55,6 @@ struct Page<'a> {
     reduces: Option<Phase>,
 }
 
-/// A phase of the attempts that succeeded.
 struct Phase {
     best: (TaskId, String),
     average: String,

@@ -15,21 +15,19 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::changes::go_back;
-use super::past_data::StockHistoryPlace;
+use super::data::StockHistoryPlace;
 use super::past_job::{lost, named_job};
 use super::request::{Asked, Refused};
 
 /// Type of raw bytes, as 1.2.1 sends it.
 const BYTES: &str = "application/octet-stream; charset=UTF-8";
 
-/// Answers `/gethistory.jsp`.
 pub(super) async fn gethistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match place(&state, request).await {
         Ok(response) | Err(response) => *response,
     }
 }
 
-/// Answers `/historyfile`.
 pub(super) async fn historyfile<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match content(&state, request).await {
         Ok(response) | Err(response) => *response,

@@ -19,13 +19,11 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::conf;
-use super::data::{StockAttempt, StockCounterGroup};
+use super::data::{PastAttempt, PastKind, StockAttempt, StockCounterGroup, StockPast};
 use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
-use super::past_data::{PastAttempt, PastKind, StockPast};
 use super::request::{Asked, Refused};
 use super::rows::{Logs, new_job_page};
 
-/// Answers `/jobdetailshistory.jsp`.
 pub(super) async fn jobdetailshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -33,7 +31,6 @@ pub(super) async fn jobdetailshistory<O: Owner>(
     answer_with(&state, request, |_, past| Ok(answer::page(StatusCode::OK, &Details::new(past)))).await
 }
 
-/// Answers `/jobtaskshistory.jsp`.
 pub(super) async fn jobtaskshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -50,7 +47,6 @@ pub(super) async fn jobtaskshistory<O: Owner>(
     .await
 }
 
-/// Answers `/taskdetailshistory.jsp`.
 pub(super) async fn taskdetailshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -60,7 +56,6 @@ pub(super) async fn taskdetailshistory<O: Owner>(
     }
 }
 
-/// Answers `/taskstatshistory.jsp`.
 pub(super) async fn taskstatshistory<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -70,7 +65,6 @@ pub(super) async fn taskstatshistory<O: Owner>(
     }
 }
 
-/// Answers `/jobconf_history.jsp`.
 pub(super) async fn jobconf_history<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -88,9 +82,6 @@ pub(super) fn job_of(log_file: &str) -> Option<JobId> {
 }
 
 /// The job of a request.
-///
-/// # Errors
-/// What to answer to a request that names none.
 pub(super) fn named_job(asked: &Asked) -> Result<JobId, Refused> {
     let Some(log_file) = asked.get("logFile") else {
         return Err(answer::refused(answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", "Missing job!!!")));
@@ -171,7 +162,6 @@ async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Resul
     Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), id, heading, properties })))
 }
 
-/// The input of the template of a job.
 #[derive(Template)]
 #[template(path = "stock/jobdetailshistory.html")]
 struct Details<'a> {

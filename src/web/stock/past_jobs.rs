@@ -31,12 +31,10 @@ const ALL_JOBS: u64 = 10_000;
 /// `pageno` of the page with all of them.
 const ALL: i64 = -1;
 
-/// Answers `/jobhistory.jsp`.
 pub(super) async fn jobhistory() -> Response<Body> {
     go_back("jobhistoryhome.jsp")
 }
 
-/// Answers `/jobhistoryhome.jsp`.
 pub(super) async fn jobhistoryhome<O: Owner>(
     State(state): State<Arc<WebState<O>>>,
     request: Request,
@@ -93,7 +91,6 @@ fn day_ms(day: &str) -> Option<(i64, i64)> {
     Some((start(day)?, start(day.checked_add(1.day()).ok()?)?))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/jobhistoryhome.html")]
 struct Home<'a> {

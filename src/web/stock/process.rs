@@ -1,11 +1,23 @@
-//! This process: its threads, and the memory that it uses and may use. Where a Java program says its heap, ours says these.
+//! This process: its threads with `/stacks`, the memory that it uses and may use, and the end of its own log with `/logs/`. Where a Java program says its heap, ours says its resident memory.
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{Response, StatusCode};
+
+use crate::log::end_of_log;
 use crate::process_stat::{ProcessStat, ThreadStat};
 
-/// The memory of this process.
+use super::super::identify::stranger;
+use super::super::owner::{MarketPresence, Owner};
+use super::super::response::{TEXT, fresh, text};
+use super::super::state::WebState;
+use super::access::{check_administrators, check_instrumentation};
+use super::request::{Asked, Refused};
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Memory {
     /// Resident.
@@ -22,7 +34,6 @@ impl Memory {
     }
 }
 
-/// Numbers of this process.
 pub(super) struct Process {
     pub(super) memory: Memory,
     pub(super) threads: u64,
@@ -53,6 +64,61 @@ fn machine_bytes() -> Option<u64> {
     let memory = fs::read_to_string("/proc/meminfo").ok()?;
     let total = memory.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+}
+
+pub(super) async fn stacks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match answered_stacks(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn answered_stacks<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    check_instrumentation(state, asked.user()).await?;
+    let threads = ThreadStat::all();
+    // The head of 1.2.1; a native program has no stacks that could be shown without being stopped.
+    let mut body = format!("Process Thread Dump: \n{} active threads\n", threads.len());
+    for ThreadStat { id, name, state, cpu_ms } in threads {
+        body.push_str(&format!("Thread {id} ({name}):\n  State: {}\n  CPU time: {cpu_ms} ms\n", state_word(state)));
+    }
+    Ok(Box::new(fresh(StatusCode::OK, TEXT, body)))
+}
+
+/// In the words of a thread dump.
+fn state_word(state: char) -> &'static str {
+    match state {
+        'R' => "RUNNABLE",
+        'D' => "BLOCKED",
+        _ => "WAITING",
+    }
+}
+
+/// As much of the log as is shown, bytes.
+const SHOWN_BYTES: u64 = 1 << 20;
+/// Said where there is no file.
+const NO_FILE: &str =
+    "the log of this daemon is no file that it may read; where systemd runs it, use `journalctl -u jobtracker`";
+
+/// Said where the log may name amounts and rates that are private.
+const PRIVATE: &str = "the log names what is private in this market; read it on this machine, or set jobtracker.market.visibility = public";
+
+pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
+    match answered_log(&state, request).await {
+        Ok(response) | Err(response) => *response,
+    }
+}
+
+async fn answered_log<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+    let asked = Asked::of(request).await?;
+    check_administrators(state, asked.user()).await?;
+    if state.owner.market_presence() != MarketPresence::Absent && !stranger(state).sees_all_money() {
+        return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
+    }
+    let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();
+    Ok(Box::new(match end {
+        Some(end) => fresh(StatusCode::OK, TEXT, end),
+        None => text(StatusCode::NOT_FOUND, NO_FILE),
+    }))
 }
 
 #[cfg(test)]

@@ -5,16 +5,14 @@ use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
 
-use super::super::form_body::{form_pairs, read_form};
 use super::super::page_user::PageUser;
+use super::super::request_body::{form_pairs, read_form};
 use super::super::response::{text, with_allow};
 use super::super::rows::cut;
 use super::super::signed_request::HttpRequest;
 
-/// The methods that are accepted.
 const METHODS: &str = "GET, HEAD, POST";
 
-/// A request for a page.
 pub(super) struct Asked {
     pub(super) request: HttpRequest,
     parameters: Vec<(String, String)>,
@@ -24,8 +22,6 @@ pub(super) struct Asked {
 pub(super) type Refused = Box<Response<Body>>;
 
 impl Asked {
-    /// # Errors
-    /// What to answer to another method, or to parameters that are no text or cannot be read.
     pub(super) async fn of(request: Request) -> Result<Self, Refused> {
         let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
         if !matches!(method, Method::GET | Method::HEAD | Method::POST) {
@@ -65,10 +61,6 @@ impl Asked {
         &self.request.headers
     }
 
-    /// Whether the answer is JSON.
-    ///
-    /// # Errors
-    /// 501 for another format, as in 1.2.1.
     pub(super) fn is_json(&self) -> Result<bool, Refused> {
         match self.get("format") {
             None => Ok(false),
@@ -80,9 +72,6 @@ impl Asked {
     }
 
     /// The value of a parameter as an id or a number; none if it is missing.
-    ///
-    /// # Errors
-    /// 400 for one that is malformed.
     pub(super) fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refused> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let malformed =

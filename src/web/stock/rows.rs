@@ -12,7 +12,6 @@ pub(super) struct Progress {
     pub(super) whole: u32,
 }
 
-/// Addresses of the logs of an attempt.
 pub(super) struct Logs {
     pub(super) last_4kb: String,
     pub(super) last_8kb: String,

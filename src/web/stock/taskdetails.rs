@@ -16,14 +16,12 @@ use super::super::rows::cut;
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
-use super::changes::{Changes, go_back};
-use super::confirm::Confirm;
+use super::changes::{Changes, Confirm, go_back};
 use super::data::{StockAttempt, StockAttempts, StockPlace};
 use super::java_text::{day_and_time, time_with_span};
 use super::request::{Asked, Refused};
 use super::rows::{Logs, Progress, new_job_page};
 
-/// Answers `/taskdetails.jsp`.
 pub(super) async fn taskdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -37,8 +35,6 @@ pub(super) struct Named {
 }
 
 impl Named {
-    /// # Errors
-    /// What to answer to none, and to ids that are malformed.
     pub(super) fn of(asked: &Asked, is_json: bool) -> Result<Self, Refused> {
         let (attempt, task) = (asked.get("attemptid"), asked.get("tipid"));
         let (parsed, kind, given) = match (attempt, task) {
@@ -130,7 +126,6 @@ async fn change<O: Owner>(
     Ok(Some(format!("/taskdetails.jsp?subaction={action}&tipid={}", named.task)))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/taskdetails.html")]
 struct Page<'a> {
@@ -188,7 +183,6 @@ impl<'a> Row<'a> {
     }
 }
 
-/// The same as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {

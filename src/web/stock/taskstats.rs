@@ -21,7 +21,6 @@ use super::request::{Asked, Refused};
 use super::rows::new_job_page;
 use super::taskdetails::Named;
 
-/// Answers `/taskstats.jsp`.
 pub(super) async fn taskstats<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
     match answered(&state, request).await {
         Ok(response) | Err(response) => *response,
@@ -47,7 +46,6 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     }))
 }
 
-/// The input of the template.
 #[derive(Template)]
 #[template(path = "stock/taskstats.html")]
 struct Page<'a> {
@@ -63,7 +61,6 @@ impl Page<'_> {
     }
 }
 
-/// The same as JSON.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Json<'a> {

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::super::owner::{OwnWork, UsedLimit};
 use crate::api::{BoughtSlots, PolicyName, ReportedGroup};
 use crate::engine::{
     ClusterSnapshot, ContainersSnapshot, Decided, Decision, Fact, MoneySnapshot, Preempted, QueueSnapshot, Victim,
@@ -13,7 +14,6 @@ use crate::market::{Charge, LedgerTotals, MarketFact, QueueTick, Tick};
 use crate::model::{FactNumber, PerKind, PerPool};
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{ReadModel, Shown};
-use crate::web::own_work::{OwnWork, UsedLimit};
 use crate::web::owner::Health;
 
 use super::{Scrape, WorkMetrics};

@@ -331,6 +331,32 @@ fn running_attempts_of_a_job_that_has_ended_leave_no_trace() {
     assert!(!written(&stated).contains(&format!("TASK_ATTEMPT_ID=\"{id}\"")));
 }
 
+/// Of a job that was accepted before such URLs were refused, or by another JobTracker.
+#[test]
+fn a_history_is_written_whatever_its_job_wanted_called_at_its_end() {
+    let job = "<configuration><property><name>job.end.notification.url</name><value>https://h/</value></property>\
+        <property><name>mapred.working.dir</name><value>/w</value></property></configuration>";
+    let cluster = Configuration::new(std::collections::BTreeMap::new());
+    let values = JobValues::read(job.as_bytes(), &cluster, "alice").unwrap();
+    assert_eq!(values.working_dir.as_deref(), Some("/w"));
+}
+
+#[test]
+fn a_relative_folder_is_below_the_working_directory_of_the_job() {
+    let mut values = JobValues { working_dir: Some("hdfs://n:8020/user/alice".to_owned()), ..JobValues::default() };
+    let folder = |values: &JobValues, output| values.user_folder(Some(output)).unwrap();
+    assert_eq!(folder(&values, "out"), "hdfs://n:8020/user/alice/out");
+    assert_eq!(folder(&values, "/out"), "/out");
+    assert_eq!(folder(&values, "file:/out"), "file:/out");
+    assert_eq!(values.user_folder(None), None);
+    values.user_location = Some("logs/a:b".to_owned());
+    assert_eq!(folder(&values, "/out"), "hdfs://n:8020/user/alice/logs/a:b");
+    values.working_dir = None;
+    assert_eq!(folder(&values, "/out"), "logs/a:b");
+    values.user_location = Some("none".to_owned());
+    assert_eq!(values.user_folder(Some("out")), None);
+}
+
 mod laws {
     use proptest::prelude::*;
 

@@ -55,7 +55,6 @@ struct NewFile {
     is_renamed: bool,
 }
 
-/// A marker of an earlier run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Marker {
     pub(super) owner: Owner,

@@ -16,7 +16,6 @@ use crate::web::FileRefusal;
 pub(super) const KEPT_FOR: Duration = Duration::from_mins(10);
 /// Jobs with files, and those of one user: bounds for memory and folders.
 const JOBS: (usize, usize) = (20_000, 2_000);
-/// Files of one job.
 const MAX_FILES: usize = 1_000;
 const MB: u64 = 1 << 20;
 
@@ -33,10 +32,8 @@ pub(super) struct UploadLedger {
     all: Use,
 }
 
-/// The files of one job.
 #[derive(Debug)]
 struct JobFiles {
-    /// Stored files with their lengths.
     stored: BTreeMap<String, u64>,
     /// Stored before a restart, and being written.
     other_bytes: u64,

@@ -18,8 +18,7 @@ use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
-use crate::web::{JobPartsOwner, StockOwner, StockRead};
-use crate::web::{PlanQuestion, PlanRefusal};
+use crate::web::{JobPartsOwner, PlanQuestion, PlanRefusal, StockOwner, StockRead};
 
 use super::plan::plan;
 use super::said::{explanation, ticks};

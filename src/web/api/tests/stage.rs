@@ -8,6 +8,7 @@ use axum::http::Request;
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
+use super::super::super::state::JobForms;
 use crate::api::applications::{ApplicationState, ContainerState, ItemRules, Locality, Placement};
 use crate::api::{
     BoughtSlots, CostSource, CostUnit, ExactDecimal, JobDeadline, PendingReason, PolicyName, ReportedGroup,
@@ -30,7 +31,6 @@ use crate::model::{
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{ReadModel, Views};
 use crate::web::api::EventStreams;
-use crate::web::job_forms::JobForms;
 use crate::web::owner::MarketPresence;
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::{Sessions, StockSettings};

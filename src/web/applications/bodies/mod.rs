@@ -1,11 +1,7 @@
 //! Bodies of requests: from JSON to the checked calls of `api::applications`.
 
 mod allocate;
-mod ask_rows;
 mod launch_context;
-mod launches;
-mod local_resources;
-mod names;
 mod read;
 mod register;
 mod submission;

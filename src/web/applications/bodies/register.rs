@@ -4,20 +4,17 @@ use crate::api::applications::{FinalStatus, RegisterCall, UnregisterCall};
 
 use super::super::json::{Item, Members};
 use super::allocate::read_attempt;
-use super::names;
+use super::read;
 
-/// Characters of diagnostics.
 const MAX_DIAGNOSTICS: usize = 65_536;
 
-/// Reads the body of `register`.
 pub(crate) fn read_register(item: Item<'_>) -> Option<RegisterCall> {
     let mut members = Members::of(item)?;
-    let tracking_url = members.optional("tracking-url", names::tracking_url);
+    let tracking_url = members.optional("tracking-url", read::tracking_url);
     members.end()?;
     Some(RegisterCall { tracking_url: tracking_url? })
 }
 
-/// Reads the body of `unregister`.
 pub(crate) fn read_unregister(item: Item<'_>) -> Option<UnregisterCall> {
     let mut members = Members::of(item)?;
     let attempt = members.required("attempt", read_attempt);

@@ -6,9 +6,9 @@ use crate::api::applications::{AskRow, Submission, SubmittedMaster};
 use crate::model::{LaunchContext, Priority};
 
 use super::super::json::{Item, Members};
-use super::ask_rows::{Asker, MAX_ATTEMPTS, MAX_ROWS, read_capability, read_row};
+use super::allocate::{Asker, MAX_ATTEMPTS, MAX_ROWS, read_capability, read_row};
 use super::launch_context::read_context;
-use super::names;
+use super::read;
 
 /// Hadoop's name of an application without one (`YarnConfiguration.DEFAULT_APPLICATION_NAME`).
 const DEFAULT_NAME: &str = "N/A";
@@ -19,16 +19,16 @@ const DEFAULT_MASTER_ATTEMPTS: u32 = 2;
 
 pub(crate) fn read_submission(item: Item<'_>) -> Option<Submission> {
     let mut members = Members::of(item)?;
-    let application_id = members.required("application-id", names::application_id);
+    let application_id = members.required("application-id", read::application_id);
     let name = members.or("application-name", DEFAULT_NAME.to_owned(), |item| item.text_of(1..=255).map(str::to_owned));
     let application_type =
         members.or("application-type", String::new(), |item| item.text_of(0..=32).map(str::to_owned));
-    let queue = members.optional("queue", names::queue);
+    let queue = members.optional("queue", read::queue);
     let priority = members.or("priority", Priority::Normal, priority);
     let expiry_ms = members.or("expiry-ms", DEFAULT_EXPIRY_MS, |item| item.whole(10_000..=86_400_000));
     let strict_gates = members.or("strict-gates", false, |item| item.boolean());
-    let tracking_url = members.optional("tracking-url", names::tracking_url);
-    let specs = members.or("specs", BTreeMap::new(), names::specs);
+    let tracking_url = members.optional("tracking-url", read::tracking_url);
+    let specs = members.or("specs", BTreeMap::new(), read::specs);
     let unattended = unattended(&mut members, specs.as_ref());
     let master = members.optional("master", |item| read_master(item).map(Box::new));
     members.end()?;

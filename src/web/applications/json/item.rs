@@ -1,10 +1,11 @@
-//! A value of a body at its place, read as what it has to be.
+//! A value of a body at its place, read as what it has to be: the members of an object are asked for by name, those left are unknown.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
-use super::findings::Findings;
-use super::place::Place;
+use super::place::{Findings, Place};
 use super::value::JsonValue;
 
 /// A value at its place. Each reading gives none after it has noted what is wrong.
@@ -16,7 +17,6 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
-    /// The whole of a body.
     pub(crate) const fn body(value: &'a JsonValue, findings: &'a Findings) -> Self {
         Self::new(value, Place::Body, findings)
     }
@@ -30,7 +30,6 @@ impl<'a> Item<'a> {
         self.findings.add(&self.place, detail)
     }
 
-    /// Whether it is `null`.
     pub(crate) const fn is_null(&self) -> bool {
         matches!(self.value, JsonValue::Null)
     }
@@ -88,7 +87,6 @@ impl<'a> Item<'a> {
         all
     }
 
-    /// A whole number in a range.
     pub(crate) fn whole<N: TryFrom<u64>>(&self, range: RangeInclusive<u64>) -> Option<N> {
         let number = match self.value {
             JsonValue::Whole(number) if range.contains(number) => N::try_from(*number).ok(),
@@ -110,7 +108,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// `true` or `false`.
     pub(crate) fn boolean(&self) -> Option<bool> {
         match self.value {
             JsonValue::Boolean(value) => Some(*value),
@@ -125,7 +122,6 @@ impl<'a> Item<'a> {
         }
     }
 
-    /// A text of so many characters.
     pub(crate) fn text_of(&self, characters: RangeInclusive<usize>) -> Option<&'a str> {
         let text = self.text()?;
         let count = text.chars().count();
@@ -163,4 +159,93 @@ impl<'a> Item<'a> {
 fn shown(text: &str) -> &str {
     const MOST_BYTES: usize = 100;
     text.get(..text.floor_char_boundary(MOST_BYTES)).unwrap_or_default()
+}
+
+/// The members of an object while it is read.
+#[derive(Debug)]
+pub(crate) struct Members<'a> {
+    members: &'a [(String, JsonValue)],
+    place: Place<'a>,
+    findings: &'a Findings,
+    /// Names that were asked for.
+    known: Vec<&'static str>,
+}
+
+impl<'a> Members<'a> {
+    pub(crate) fn of(item: Item<'a>) -> Option<Self> {
+        let Item { value, place, findings } = item;
+        match value {
+            JsonValue::Object(members) => Some(Self { members, place, findings, known: Vec::new() }),
+            other => item.refuse(format_args!("expected an object, found {other}")),
+        }
+    }
+
+    /// A member that has to be there.
+    pub(crate) fn required<T>(&mut self, name: &'static str, read: impl FnOnce(Item<'_>) -> Option<T>) -> Option<T> {
+        match self.optional(name, read)? {
+            Some(member) => Some(member),
+            None => self.refuse_at(name, "the member is missing"),
+        }
+    }
+
+    /// A member that may be absent: `None` if it is wrong, `Some(None)` if it is absent.
+    pub(crate) fn optional<T>(
+        &mut self,
+        name: &'static str,
+        read: impl FnOnce(Item<'_>) -> Option<T>,
+    ) -> Option<Option<T>> {
+        self.known.push(name);
+        match self.members.iter().find(|(member, _)| member == name) {
+            None => Some(None),
+            Some((_, value)) => read(Item::new(value, Place::Member(&self.place, name), self.findings)).map(Some),
+        }
+    }
+
+    /// A member that has a value where it is absent.
+    pub(crate) fn or<T>(
+        &mut self,
+        name: &'static str,
+        absent: T,
+        read: impl FnOnce(Item<'_>) -> Option<T>,
+    ) -> Option<T> {
+        Some(self.optional(name, read)?.unwrap_or(absent))
+    }
+
+    /// Whether a member is there.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(member, _)| member == name)
+    }
+
+    /// Notes that the object itself is wrong.
+    pub(crate) fn refuse<T>(&self, detail: impl Display) -> Option<T> {
+        self.findings.add(&self.place, detail)
+    }
+
+    /// Notes that a member is wrong, or missing where it would stand.
+    pub(crate) fn refuse_at<T>(&self, name: &str, detail: impl Display) -> Option<T> {
+        self.findings.add(&Place::Member(&self.place, name), detail)
+    }
+
+    /// Notes members that are unknown or repeated; none if there are any.
+    pub(crate) fn end(self) -> Option<()> {
+        let mut names = BTreeSet::new();
+        let mut is_good = Some(());
+        for (name, _) in self.members {
+            if !names.insert(name.as_str()) {
+                is_good = self.refuse_at(name, "the member is repeated");
+            } else if !self.known.contains(&name.as_str()) {
+                is_good = self.refuse_at(name, format_args!("the member is unknown; known are {}", Known(&self.known)));
+            }
+        }
+        is_good
+    }
+}
+
+/// Names with commas, put together only when they are shown.
+struct Known<'a>(&'a [&'static str]);
+
+impl Display for Known<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join(", "))
+    }
 }

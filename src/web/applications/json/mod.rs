@@ -1,13 +1,10 @@
 //! A strict reader of JSON bodies: every member is asked for by name, and everything that is wrong is found with its
 //! pointer, not only the first.
 
-mod findings;
 mod item;
-mod members;
 mod place;
 mod value;
 
-pub(super) use findings::{Findings, MAX_FINDINGS};
-pub(super) use item::Item;
-pub(super) use members::Members;
+pub(super) use item::{Item, Members};
+pub(super) use place::{Findings, MAX_FINDINGS};
 pub(super) use value::JsonValue;

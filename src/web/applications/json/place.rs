@@ -1,8 +1,12 @@
-//! Where a value stands in a body: a JSON Pointer (RFC 6901), printed as a URI fragment.
+//! Where a value stands in a body, a JSON Pointer (RFC 6901) printed as a URI fragment, and what is wrong there.
 
+use std::cell::RefCell;
 use std::fmt;
+use std::fmt::Display;
 
 use percent_encoding::{AsciiSet, CONTROLS, utf8_percent_encode};
+
+use crate::engine::BodyFault;
 
 /// What a fragment cannot hold as it is (RFC 3986, section 3.5).
 const ESCAPED: &AsciiSet = &CONTROLS
@@ -24,7 +28,6 @@ const ESCAPED: &AsciiSet = &CONTROLS
 /// A place in a body; a place below another one refers to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Place<'a> {
-    /// The whole body.
     Body,
     /// A member of the object there.
     Member(&'a Place<'a>, &'a str),
@@ -43,6 +46,28 @@ impl fmt::Display for Place<'_> {
                 write!(f, "{parent}/{}", utf8_percent_encode(&name, ESCAPED))
             }
         }
+    }
+}
+
+/// Findings beyond these are not kept.
+pub(crate) const MAX_FINDINGS: usize = 20;
+
+#[derive(Debug, Default)]
+pub(crate) struct Findings(RefCell<Vec<BodyFault>>);
+
+impl Findings {
+    /// Notes a finding. Returns none, which is what a reader gives for a value that is wrong.
+    pub(crate) fn add<T>(&self, place: &Place<'_>, detail: impl Display) -> Option<T> {
+        let mut found = self.0.borrow_mut();
+        if found.len() < MAX_FINDINGS {
+            found.push(BodyFault { pointer: place.to_string(), detail: detail.to_string() });
+        }
+        None
+    }
+
+    /// All of them, at most [`MAX_FINDINGS`], in the order in which they were found.
+    pub(crate) fn into_vec(self) -> Vec<BodyFault> {
+        self.0.into_inner()
     }
 }
 

@@ -28,9 +28,6 @@ struct AnyValue;
 
 impl JsonValue {
     /// Reads a text.
-    ///
-    /// # Errors
-    /// It is no JSON: with the place in words.
     pub(crate) fn read(text: &[u8]) -> Result<Self, String> {
         serde_json::from_slice(text).map_err(|error| error.to_string())
     }

@@ -1,7 +1,7 @@
 //! Configurations, threads, levels of the log, the log, and numbers as JSON.
 
+use super::super::super::state::JobForms;
 use crate::http::LocalCaller;
-use crate::web::job_forms::JobForms;
 use crate::web::owner::MarketPresence;
 use crate::web::stock::{ConfProperty, StockSettings};
 

@@ -1,7 +1,7 @@
 //! Bad input: parameters that are missing, doubled or malformed, methods, names with markup in them, and forms of other sites.
 
+use super::super::super::state::JobForms;
 use crate::model::RunState;
-use crate::web::job_forms::JobForms;
 use crate::web::owner::JobChange;
 
 use super::stage::{Recorded, job, row};

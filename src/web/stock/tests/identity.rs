@@ -1,8 +1,8 @@
 //! Who is asking, by each setting of `hadoop.http.filter.initializers`, and what that user may.
 
+use super::super::super::state::JobForms;
 use crate::api::PolicyName;
 use crate::model::RunState;
-use crate::web::job_forms::JobForms;
 use crate::web::owner::MarketPresence;
 use crate::web::{PageLogin, SimpleLogin, StockSettings};
 

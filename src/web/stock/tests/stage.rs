@@ -7,6 +7,7 @@ use axum::http::{Request, StatusCode};
 use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
+use super::super::super::state::JobForms;
 use crate::api::{JobTasks, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers};
 use crate::engine::{
     Caller, ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, QueueSnapshot, Refusal, ReportedCounts,
@@ -18,7 +19,6 @@ use crate::model::{
     AttemptId, AttemptState, Credits, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId,
 };
 use crate::web::applications::ApplicationOwner;
-use crate::web::job_forms::JobForms;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };

@@ -7,12 +7,9 @@
 use crate::model::{Kind, PerKind, TrackerId};
 
 use super::change::{AskedApp, Change, GrantedTask};
-use super::heartbeat::Heartbeat;
 use super::node::Node;
 use super::order::OrderEntry;
-use super::policy::HeartbeatLimits;
-use super::verdict::Verdict;
-use super::view::View;
+use super::policy::{Heartbeat, HeartbeatLimits, Verdict, View};
 use super::{
     AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
 };

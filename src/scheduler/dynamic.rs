@@ -15,9 +15,8 @@ use super::change::{Change, Reaction};
 use super::group::Group;
 use super::key::{AppKey, FirstApp, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
+use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET, View};
 use super::preemption::Claim;
-use super::view::View;
 use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]

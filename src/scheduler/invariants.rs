@@ -7,8 +7,8 @@ use crate::model::{Kind, PerKind, Pool, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
+use super::policy::View;
 use super::state::KeyedGroups;
-use super::view::View;
 use super::{GroupId, Scheduler};
 
 impl Scheduler {

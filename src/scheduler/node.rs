@@ -1,11 +1,10 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Capability, Kind, Now, PerKind, PerPool, Violations, lower, raise};
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, TrackerId, Violations, lower, raise};
 
-use super::HostId;
 use super::container::bag::Bag;
 use super::order::OrderEntry;
-use super::reservation::Reservation;
+use super::{AppId, HostId};
 
 /// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
 /// scratch.
@@ -160,4 +159,25 @@ impl Node {
     pub(super) fn in_use(&self, kind: Kind) -> u32 {
         self.held[kind].saturating_add(self.occupied[kind])
     }
+}
+
+/// The app that the free slots of a node are kept for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) app: AppId,
+    pub(super) slots: u32,
+    /// Since when so many slots are kept, monotonic clock, ms.
+    pub(super) since_mono_ms: u64,
+}
+
+/// Slots that were kept for an app and are no more, or are another number now: its job is charged for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndedReservation {
+    pub(crate) app: AppId,
+    pub(crate) kind: Kind,
+    pub(crate) node: TrackerId,
+    /// How many were kept.
+    pub(crate) slots: u32,
+    /// Since when, monotonic clock, ms.
+    pub(crate) since_mono_ms: u64,
 }

@@ -10,25 +10,23 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, OrderClass, PerKind, PerPool, Pool, Violations};
+use rustc_hash::FxHashMap;
 
-use super::admission::{AppRefusal, NewApp};
+use crate::model::{Kind, Now, OrderClass, PerKind, PerPool, Pool, TrackerId, Violations};
+
 use super::app::App;
-use super::capacity::CapacityConfig;
+use super::capacity::{CapacityConfig, QueueDetail, QueuedJobDetail, RefusedJob};
 use super::change::{Change, Reaction};
-use super::constraint::{AppDeadline, DeadlineState, JobPlan, TimedWork, WhatIf};
+use super::constraint::{AppDeadline, DeadlineDetail, DeadlineState, JobPlan, RejectedJob, TimedWork, WhatIf};
 use super::container::offered_container::OfferedContainer;
-use super::detail::{AppDetail, GroupDetail};
 use super::fair::allocations::Allocations;
-use super::fair::pool_claims::PoolClaims;
-use super::group::Group;
-use super::heartbeat::Heartbeat;
+use super::fair::pool_detail::{PoolDetail, PooledJobDetail};
+use super::fair::starvation::PoolClaims;
+use super::group::{Group, Groups};
 use super::hold::Hold;
 use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
 use super::preemption::Claim;
-use super::verdict::Verdict;
-use super::view::View;
 use super::{AppId, AppSpec, GroupId, Level};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
@@ -297,5 +295,122 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// The buyer class of a leaf by its key; none where slots are not bought.
     fn class_of(&self, _key: &GroupKey) -> Option<OrderClass> {
         None
+    }
+}
+
+/// An app that a user wants to add.
+#[derive(Clone, Copy, Debug)]
+pub struct NewApp<'a> {
+    /// Names it in a refusal.
+    pub name: &'a str,
+    pub group: GroupId,
+    pub user: &'a str,
+    /// All its tasks, of both kinds.
+    pub tasks: u64,
+    /// Its deadline with its work, if it has one and they are known.
+    pub deadline: Option<TimedWork>,
+}
+
+/// Why the policy does not accept an app.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppRefusal {
+    /// Its queue, or its user in the queue, has all the jobs or tasks that the Capacity scheduler allows.
+    #[error(transparent)]
+    Capacity(#[from] RefusedJob),
+    /// Its deadline cannot be kept.
+    #[error(transparent)]
+    Deadline(#[from] RejectedJob),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GroupDetail {
+    /// The policy counts nothing of a group.
+    Plain,
+    /// A queue with a capacity.
+    Queue(Box<QueueDetail>),
+    Pool(PoolDetail),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppDetail {
+    /// The policy counts nothing of an app.
+    Plain,
+    /// A job of a queue with a capacity.
+    Queued(QueuedJobDetail),
+    Pooled(PooledJobDetail),
+    Due(DeadlineDetail),
+}
+
+/// A heartbeat during the assignment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heartbeat {
+    pub(super) node: TrackerId,
+    pub(super) now: Now,
+    /// Slots not filled yet.
+    pub(super) free: PerKind<u32>,
+    pub(super) granted: PerKind<u32>,
+    pub(super) granted_slots: PerKind<u32>,
+    /// Tasks granted since the first off-switch one, itself not counted; none before it.
+    pub(super) since_off_switch: PerKind<Option<u32>>,
+    /// Whether another task of the kind may be granted.
+    pub(super) is_open: PerKind<bool>,
+}
+
+impl Heartbeat {
+    pub(super) fn new(node: TrackerId, now: Now, free: PerKind<u32>) -> Self {
+        Self {
+            node,
+            now,
+            free,
+            granted: PerKind::default(),
+            granted_slots: PerKind::default(),
+            since_off_switch: PerKind::default(),
+            is_open: PerKind::default(),
+        }
+    }
+}
+
+/// Whether an app may be asked for a task for a node.
+///
+/// What a limit refuses is *parked*: it leaves the order, so that later heartbeats do not meet it again, and returns by
+/// itself when its usage drops, or when an app below it starts to wait. On any other change that lifts the limit the
+/// policy has to wake it ([`Reaction`](super::change::Reaction)): limits, users, slots of the cluster. What only this
+/// node refuses is passed over until the heartbeat ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Ask it for a task whose input is at most so far away.
+    Ask(Level),
+    /// This node lacks something that the app needs: pass it over.
+    NotOnThisNode,
+    /// A limit of the app: park it.
+    ParkApp,
+    /// A limit of a group on its path: park the group with all below it. A user who reached a limit in a queue is such
+    /// a group, where users have leaves of their own.
+    ParkGroup(GroupId),
+    /// Reserve all free slots of the node for the app, and fill no other of this kind.
+    Reserve,
+    /// Fill no more slots of this kind in this heartbeat.
+    Stop,
+}
+
+/// Groups, apps, nodes and sums, without the right to change them.
+pub(super) struct View<'a> {
+    pub(super) groups: &'a Groups,
+    pub(super) totals: &'a Totals,
+    pub(super) apps: &'a FxHashMap<AppId, App>,
+    pub(super) nodes: &'a FxHashMap<TrackerId, Node>,
+}
+
+impl View<'_> {
+    pub(super) fn app(&self, id: AppId) -> Option<&App> {
+        self.apps.get(&id)
+    }
+
+    pub(super) fn node(&self, id: TrackerId) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    pub(super) fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.get(id)
     }
 }

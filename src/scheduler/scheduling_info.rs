@@ -3,9 +3,8 @@
 use crate::model::{Now, PerKind};
 
 use super::constraint::DeadlineState;
-use super::detail::{AppDetail, GroupDetail};
 use super::hold::Hold;
-use super::view::View;
+use super::policy::{AppDetail, GroupDetail, View};
 use super::{AppId, GroupId, Scheduler};
 
 /// A group with its sums and with the policy's numbers.

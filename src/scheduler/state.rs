@@ -9,27 +9,22 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations, lower, raise};
 
-use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 #[cfg(test)]
 use super::capacity::CapacityConfig;
-use super::change::{Change, Moves};
+use super::change::{Change, Moves, UsageChange};
 use super::choosy_apps::ChoosyApps;
 use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatIf};
 use super::container::state::ContainerState;
-use super::detail::AppDetail;
 use super::fair::allocations::Allocations;
 #[cfg(test)]
 use super::fair::options::FairOptions;
 use super::group::Groups;
 use super::key::{FirstApp, GroupKey};
-use super::node::Node;
+use super::node::{EndedReservation, Node};
 use super::order::{GroupTree, Order};
-use super::policy::{LaunchRules, Policy};
-use super::reservation::EndedReservation;
+use super::policy::{AppDetail, AppRefusal, LaunchRules, NewApp, Policy, View};
 use super::task_nodes::{TaskNode, TaskNodes};
-use super::usage_change::UsageChange;
-use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
 };
@@ -511,5 +506,49 @@ impl Scheduler {
     /// Slots that an app holds.
     pub(crate) fn app_usage(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
+    }
+}
+
+impl Scheduler {
+    /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
+    pub(crate) fn open_temporary_group(&mut self, name: &str) -> GroupId {
+        if let Some(group) = self.groups.by_name(name) {
+            return group;
+        }
+        let group = self.open_group(name);
+        self.groups.set_temporary(group, true);
+        group
+    }
+
+    /// Lets a group close with its last app, at once if it has none.
+    pub(crate) fn make_temporary(&mut self, group: GroupId) {
+        self.groups.set_temporary(group, true);
+        self.close_if_temporary(group);
+    }
+
+    pub(super) fn close_if_temporary(&mut self, group: GroupId) {
+        if self.groups.is_over(group) {
+            // It has no apps.
+            let _ = self.close_group(group);
+        }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn count_node_up(&mut self, host: HostId) {
+        let nodes = self.nodes_by_host.entry(host).or_default();
+        if *nodes == 0 {
+            raise(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
+        raise(nodes, 1_u32, &mut self.violations);
+    }
+
+    pub(super) fn count_node_down(&mut self, host: HostId) {
+        let Some(nodes) = self.nodes_by_host.get_mut(&host) else { return };
+        lower(nodes, 1_u32, &mut self.violations);
+        if *nodes == 0 {
+            self.nodes_by_host.remove(&host);
+            lower(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
     }
 }

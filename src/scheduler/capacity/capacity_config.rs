@@ -2,9 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::Decimal;
+use crate::model::{Decimal, Kind, PerKind};
 
-use super::{CapacityConfigError, JobLimits, SlotMemory, SlotShare, WrittenConfig, WrittenQueue};
+use super::{CapacityConfigError, JobLimits, SlotShare, WrittenConfig, WrittenQueue};
+
+/// The size of one slot of each kind, MB. Exists only if all four memory keys of the cluster are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotMemory {
+    slot_mb: PerKind<u64>,
+}
+
+impl SlotMemory {
+    /// Slots of these sizes; a slot of zero counts as one MB.
+    pub(crate) fn new(slot_mb: PerKind<u64>) -> Self {
+        Self { slot_mb: PerKind::new(slot_mb.map.max(1), slot_mb.reduce.max(1)) }
+    }
+
+    /// Slots of a task that needs `task_mb`, at least one. Fixed when the job is added.
+    pub(crate) fn slots_per_task(&self, kind: Kind, task_mb: u64) -> u32 {
+        u32::try_from(task_mb.div_ceil(self.slot_mb[kind])).unwrap_or(u32::MAX).max(1)
+    }
+
+    /// Whether a node with `slots` slots, `used` of them in use or granted in this heartbeat, has memory for a task.
+    #[cfg(test)]
+    pub(crate) fn has_room(&self, kind: Kind, task_mb: u64, slots: u32, used: u32) -> bool {
+        task_mb <= self.slot_mb[kind].saturating_mul(u64::from(slots.saturating_sub(used)))
+    }
+}
 
 /// A configuration that passed every check; replaced as a whole by [`CapacityConfig::reload`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -200,5 +224,27 @@ impl CapacityQueue {
     /// Its share of a cluster with so many slots of a kind.
     pub(crate) fn slot_share(&self, cluster_slots: u64) -> SlotShare {
         SlotShare::new(self.capacity, self.maximum_capacity, cluster_slots)
+    }
+}
+
+impl CapacityConfig {
+    /// What is in force after a reload: all of `read`, but an existing queue keeps its support of priorities.
+    ///
+    /// The original keeps the old maximum in slots when `maximum-capacity` is removed; here it is lifted.
+    ///
+    /// # Errors
+    /// [`CapacityConfigError::QueueRemoved`]; `self` stays in force.
+    pub(crate) fn reload(&self, read: CapacityConfig) -> Result<CapacityConfig, CapacityConfigError> {
+        let removed = self.queues.iter().find(|queue| read.queue(&queue.name).is_none());
+        if let Some(queue) = removed {
+            return Err(CapacityConfigError::QueueRemoved { queue: queue.name.clone() });
+        }
+        let mut reloaded = read;
+        for queue in &mut reloaded.queues {
+            if let Some(running) = self.queue(&queue.name) {
+                queue.supports_priority = running.supports_priority;
+            }
+        }
+        Ok(reloaded)
     }
 }

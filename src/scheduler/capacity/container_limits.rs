@@ -1,12 +1,10 @@
 //! Limits of queues and users on containers: what their maps and reduces leave of their parts of all slots.
 
 use crate::scheduler::change::Reaction;
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{Verdict, View};
 use crate::scheduler::{AppId, GroupId, Level};
 
-use super::live_app::LiveApp;
-use super::live_queue::sum;
+use super::live_queue::{LiveApp, sum};
 use super::policy::Capacity;
 use super::{SlotVerdict, UserLimit};
 

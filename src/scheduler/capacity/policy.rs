@@ -10,24 +10,21 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, PerPool, Pool};
-use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
 use crate::scheduler::constraint::JobPlan;
 use crate::scheduler::container::offered_container::OfferedContainer;
-use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
-use crate::scheduler::heartbeat::Heartbeat;
 use crate::scheduler::hold::Hold;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{
+    AppDetail, AppRefusal, GroupDetail, Heartbeat, HeartbeatLimits, LaunchRules, Leaf, NewApp, Policy, SKIP_BUDGET,
+    Verdict, View,
+};
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
-use super::live_app::LiveApp;
-use super::live_queue::{LiveQueue, sum};
+use super::live_queue::{LiveApp, LiveQueue, sum};
 use super::queue_slots::AppHolding;
 use super::{
     CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,

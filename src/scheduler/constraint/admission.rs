@@ -303,3 +303,11 @@ impl<'a> AdmissionTest<'a> {
         (due_us < i64::MAX).then(|| self.job.since_arrival(due_us))
     }
 }
+
+/// A job whose deadline is not taken, and why.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Job {name} rejected by the constraint scheduler: {rejection}")]
+pub struct RejectedJob {
+    pub(crate) name: String,
+    pub(crate) rejection: DeadlineRejection,
+}

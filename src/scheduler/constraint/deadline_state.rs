@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::model::PerKind;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DeadlineState {
     /// As far as is known.
@@ -19,4 +21,20 @@ impl fmt::Display for DeadlineState {
             Self::Late => "LATE",
         })
     }
+}
+
+/// A job with a deadline: its plan, and how it stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct DeadlineDetail {
+    pub(crate) state: DeadlineState,
+    /// Its deadline, epoch microseconds.
+    pub(crate) due_us: i64,
+    /// The least tasks at a time that keep it.
+    pub(crate) minimum: PerKind<u32>,
+    /// When its maps start, epoch microseconds; none: they have, or no slots are promised.
+    pub(crate) planned_start_us: Option<i64>,
+    /// Whether maps are left when the slots promised for them are no more.
+    pub(crate) is_promise_over: bool,
+    /// When all its reduces must have started, epoch microseconds.
+    pub(crate) latest_reduce_start_us: i64,
 }

@@ -2,8 +2,7 @@
 //!
 //! Points in time are microseconds since any common start, so that a deadline may lie before now.
 
-use super::job_work::JobWork;
-use super::key_spread::KeySpread;
+use super::job_work::{JobWork, KeySpread};
 
 /// How work is divided among slots (`mapred.constraint-scheduler.model`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

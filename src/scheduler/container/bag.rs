@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::Capability;
+use crate::model::{Capability, Pool};
 use crate::scheduler::AppId;
 
-use super::{Earmark, RequestType};
+use super::RequestType;
 
 /// What a node has declared, and what containers hold of it. What tasks hold is counted by the node in slots.
 #[derive(Debug)]
@@ -113,4 +113,16 @@ impl Amount {
         (self.memory_mb, self.vcores) = (memory_mb, vcores);
         true
     }
+}
+
+/// Room of a node for one waiting task or container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Earmark {
+    pub(crate) app: AppId,
+    /// What it waits for.
+    pub(crate) pool: Pool,
+    /// Memory and cores that it takes.
+    pub(crate) room: Capability,
+    /// Whether it is the setup of a job, which its caller launches beside the tasks that wait.
+    pub(crate) is_setup: bool,
 }

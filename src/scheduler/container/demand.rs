@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::model::{Capability, TrackerId};
 
-use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::container_table::{ContainerTable, NodeSite};
+use super::request::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
 
 #[derive(Debug, Default)]

@@ -14,15 +14,10 @@
 //! [`Scheduler::grant_containers`]: super::Scheduler::grant_containers
 //! [`Scheduler::grant_containers_on`]: super::Scheduler::grant_containers_on
 
-mod asked_row;
 mod asking;
 pub(super) mod bag;
-mod checks;
-mod container_grant;
 mod container_table;
 pub(super) mod demand;
-mod earmark;
-mod earmarks;
 mod granting;
 mod holding;
 mod node_index;
@@ -31,21 +26,19 @@ pub(super) mod offered_container;
 mod offering;
 mod placing;
 mod reasons;
-mod releasing;
-mod request_type;
+mod request;
 mod reserving;
-mod review;
 mod room_index;
 mod serving;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked_row::{AskError, AskedRow, UnreportedGrant};
-#[cfg(test)]
-pub(crate) use asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
-pub(crate) use container_grant::{ContainerGrant, ContainerSource, CountedRows};
-pub(crate) use earmark::Earmark;
+pub(crate) use bag::Earmark;
 pub(crate) use reasons::ContainerReason;
-pub(crate) use request_type::{RequestType, RowName};
+pub(crate) use request::{
+    AskError, AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType, RowName, UnreportedGrant,
+};
+#[cfg(test)]
+pub(crate) use request::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
 pub(crate) use state::WaitingHousekeeping;

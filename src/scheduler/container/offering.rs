@@ -1,7 +1,7 @@
 //! Offers of one node to one application: the first of its types that may have a container there gets it.
 
 use crate::model::{Capability, Pool, TrackerId};
-use crate::scheduler::verdict::Verdict;
+use crate::scheduler::policy::Verdict;
 use crate::scheduler::{AppId, Level, Scheduler};
 
 use super::bag::Amount;

@@ -8,7 +8,7 @@ use crate::scheduler::app::App;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::key::AppKey;
 
-use super::deficit_update::JobDeficit;
+use super::deficit::JobDeficit;
 use super::locality_wait::LocalityWait;
 use super::update::JobStanding;
 use super::weight::WeightRule;

@@ -7,22 +7,17 @@
 
 pub(crate) mod allocation_file;
 pub mod allocations;
-mod claims;
 mod deficit;
-mod deficit_update;
 pub(crate) mod event_log;
 mod fair_job;
-mod heartbeat_notes;
 pub(crate) mod heartbeat_plan;
 mod leftovers;
 pub(crate) mod load_cap;
 pub(crate) mod locality_wait;
 pub mod options;
 pub(super) mod policy;
-pub(crate) mod pool_claims;
 pub(crate) mod pool_detail;
 pub(crate) mod pool_name;
-mod pool_tree;
 mod pools;
 mod rank;
 mod refresh;

@@ -6,13 +6,12 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind};
 use crate::scheduler::group::Group;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::View;
 use crate::scheduler::{AppId, GroupId};
 
-use super::allocations::{Allocations, PoolSettings};
+use super::allocations::{Allocations, PoolNode, PoolSettings, with_ancestors};
 use super::leftovers::Leftovers;
 use super::pool_detail::{PoolDetail, StarvedTimes};
-use super::pool_tree::{PoolNode, with_ancestors};
 use super::rank::RankStanding;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
 use super::update::PoolStanding;

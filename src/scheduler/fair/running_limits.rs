@@ -2,8 +2,7 @@
 
 use rustc_hash::FxHashMap;
 
-use super::allocations::Allocations;
-use super::pool_tree::{PoolNode, with_ancestors};
+use super::allocations::{Allocations, PoolNode, with_ancestors};
 
 /// A limit on running jobs that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

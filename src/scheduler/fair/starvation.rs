@@ -1,6 +1,8 @@
 //! Since when a pool has less than it is due, and how many slots it wants by preemption (1.2.1
 //! `FairScheduler.tasksToPreempt`).
 
+use crate::scheduler::GroupId;
+
 use super::share::Share;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -108,6 +110,26 @@ impl StarvationClocks {
     fn is_below_half_share(&self, timeouts: StarvationTimeouts, now_ms: u64) -> bool {
         timeouts.fair_share_ms.is_some_and(|timeout_ms| self.since_half_share_ms(now_ms) > timeout_ms)
     }
+}
+
+/// All pools, each after the one that contains it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolClaims {
+    /// Slots that starving pools want together.
+    pub(crate) wanted: u32,
+    pub(crate) pools: Vec<PoolClaim>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolClaim {
+    pub(crate) group: GroupId,
+    /// The group of the pool that contains it.
+    pub(crate) parent: Option<GroupId>,
+    /// Its name; of the part of a pool for its own jobs that of the pool.
+    pub(crate) name: String,
+    /// Its fair share at the last update.
+    pub(crate) share: Share,
+    pub(crate) wanted: WantedSlots,
 }
 
 #[cfg(test)]

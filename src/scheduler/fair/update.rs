@@ -5,8 +5,7 @@
 
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
-use super::allocations::{Allocations, SchedulingMode};
-use super::pool_tree::PoolNode;
+use super::allocations::{Allocations, PoolNode, SchedulingMode};
 use super::running_limits::{RunningLimit, RunningLimits};
 use super::share::{Share, ShareClaim, fair_shares};
 use super::weight::WeightRule;

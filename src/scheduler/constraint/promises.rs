@@ -1,11 +1,14 @@
-//! Promises as time passes: those that begin and end, and jobs that are planned again.
+//! Promises as time passes: those that begin and end, jobs that are planned again, another deadline, and a recount.
 
+use crate::model::{Kind, Now, PerKind, Violations};
 use crate::scheduler::AppId;
+use crate::scheduler::app::App;
 use crate::scheduler::change::Reaction;
 use crate::scheduler::node::Totals;
+use crate::scheduler::policy::{AppRefusal, View};
 
-use super::policy::Constraint;
-use super::{DeadlineState, TimedWork, admit};
+use super::policy::{Constraint, us};
+use super::{Admission, AppDeadline, DeadlineState, JobPlan, Ledger, RejectedJob, TimedWork, admit};
 
 /// Most jobs that are planned again at one look; the next look continues behind them.
 const MOST_PLANNED: usize = 100;
@@ -74,5 +77,62 @@ impl Constraint {
             reaction.wake_app(id);
             reaction.rekey_app(id);
         }
+    }
+}
+
+impl Constraint {
+    /// What keeps a deadline of an app, beside all promises but its own.
+    pub(super) fn check_changed(
+        &self,
+        app: &App,
+        name: &str,
+        deadline: &AppDeadline,
+        now: Now,
+        view: &View<'_>,
+    ) -> Result<Option<JobPlan>, AppRefusal> {
+        let id = app.spec.id;
+        let left =
+            if app.is_running() { app.size.left } else { PerKind::new(deadline.work.maps, deadline.work.reduces) };
+        let timed = TimedWork {
+            work: deadline.work.with_maps_left(left.map).with_reduces_left(left.reduce),
+            arrival_us: us(app.spec.start_ms),
+            now_us: us(now.wall_ms),
+            deadline_us: deadline.due_us,
+        };
+        // What the job holds is its own, promised or not.
+        let counted = self.jobs.get(&id).map(|job| job.counted_held).unwrap_or_default();
+        let mut supply = self.supply(view.totals);
+        for kind in Kind::ALL {
+            supply.slots[kind] = supply.slots[kind].saturating_add(app.held[kind].saturating_sub(counted[kind]).into());
+        }
+        let others = self.ledger.without(id);
+        match admit(&timed, self.config.model, &others, supply) {
+            Ok(plan) => Ok(Some(plan)),
+            Err(_) if self.config.admission == Admission::Warn => Ok(None),
+            Err(rejection) => Err(RejectedJob { name: name.to_owned(), rejection }.into()),
+        }
+    }
+}
+
+impl Constraint {
+    /// The ledger and the slots of the promised equal a recount.
+    pub(super) fn check_promises(&self, view: &View<'_>, violations: &mut Violations) {
+        let (mut ledger, mut held): (Ledger, PerKind<u64>) = (Ledger::default(), PerKind::default());
+        // Any order gives the same sums.
+        for (&id, job) in &self.jobs {
+            let promise = job.promise();
+            ledger.set(id, promise);
+            let of_app = view.app(id).map_or(PerKind::default(), |app| app.held.slots());
+            for kind in Kind::ALL {
+                violations.check(job.held()[kind] == of_app[kind], || {
+                    format!("{id} holds {of_app:?} slots, with its deadline {:?}", job.held())
+                });
+                if promise.is_some() {
+                    held[kind] = held[kind].saturating_add(of_app[kind].into());
+                }
+            }
+        }
+        violations.check(ledger == self.ledger, || format!("promised {:?}, by a recount {ledger:?}", self.ledger));
+        violations.check(held == self.held, || format!("the promised hold {:?}, by a recount {held:?}", self.held));
     }
 }

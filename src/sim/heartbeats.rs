@@ -77,11 +77,7 @@ impl World<'_> {
         match fault {
             TrackerFault::Silence(pause_ms) => return Ok(pause_ms),
             TrackerFault::Restart { is_seen, pause_ms } => {
-                if is_seen {
-                    self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
-                }
-                let connection = self.new_connection();
-                tracker.restart(connection);
+                self.restart_tracker(tracker, is_seen)?;
                 return Ok(pause_ms);
             }
             TrackerFault::None | TrackerFault::LostAnswer { .. } => {}
@@ -105,13 +101,10 @@ impl World<'_> {
         tracker.last_call_mono_ms = self.now.mono_ms;
         let Reply::Heartbeat(answer) = &step.reply else {
             // A stock tracker that is refused exits, and is started again.
-            self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
-            let connection = self.new_connection();
-            tracker.restart(connection);
+            self.restart_tracker(tracker, true)?;
             return Ok(tracker.random.between(2_000, 15_000));
         };
-        let preempted = tracker.preempted_after_work(&step);
-        if let Some(id) = preempted {
+        if let Some(id) = tracker.preempted_after_work(&step) {
             return Err(
                 self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
             );
@@ -119,15 +112,11 @@ impl World<'_> {
         if !repeats {
             let left = free_slots(tracker, busy, &step);
             self.check_idle_room(tracker, left, is_well)?;
-            let free = match takes_work && !self.engine.is_in_safe_mode() {
-                true => self.within_bag(tracker, left, &step),
-                false => PerKind::default(),
-            };
-            self.checker.after_heartbeat(
-                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free, killed, knows_killed },
+            self.check_free_slots(
+                tracker,
+                if takes_work { left } else { PerKind::default() },
+                (killed, knows_killed),
                 &step,
-                &self.engine,
-                self.daemon_now(),
             )?;
         }
         self.resolve_racks(&step)?;
@@ -147,6 +136,33 @@ impl World<'_> {
         }
         self.apply_heartbeat_answer(tracker, answer)?;
         Ok(self.pause_ms(tracker))
+    }
+
+    /// Starts a tracker again; `is_seen`: the JobTracker sees its connection close.
+    fn restart_tracker(&mut self, tracker: &mut SimTracker, is_seen: bool) -> Result<(), Violation> {
+        if is_seen {
+            self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
+        }
+        let connection = self.new_connection();
+        tracker.restart(connection);
+        Ok(())
+    }
+
+    /// Checks the slots that a heartbeat has left free; of `killed` ones the JobTracker knows, or not.
+    fn check_free_slots(
+        &mut self,
+        tracker: &SimTracker,
+        left: PerKind<u32>,
+        (killed, knows_killed): (PerKind<u32>, bool),
+        step: &Step,
+    ) -> Result<(), Violation> {
+        let free = match self.engine.is_in_safe_mode() {
+            true => PerKind::default(),
+            false => self.within_bag(tracker, left, step),
+        };
+        let SimTracker { fake, .. } = tracker;
+        let outcome = HeartbeatOutcome { tracker: &fake.name, slots: fake.slots, free, killed, knows_killed };
+        self.checker.after_heartbeat(outcome, step, &self.engine, self.daemon_now())
     }
 
     /// Delivers a delayed answer if the store has caught up.

@@ -15,29 +15,23 @@ mod daemon_run;
 mod event_queue;
 mod heartbeats;
 mod interventions;
-mod journal;
 mod laws;
 mod losses;
 mod plan;
 mod plan_policy;
-mod policy_choice;
 mod random;
 mod run;
 mod run_options;
 mod shrink;
-mod switches;
 mod tracker;
-mod treasurer;
 mod user;
 pub mod what_if;
 mod world;
 
 pub use cuts::{Cuts, Part};
-pub use journal::Journal;
 pub use laws::{Law, Tally, Violation};
-pub use policy_choice::PolicyChoice;
 pub use run::Run;
-pub use run_options::RunOptions;
+pub use run_options::{Journal, PolicyChoice, RunOptions};
 pub use shrink::{Shrunk, shrink};
 
 /// The user who administers the market and runs the daemon.

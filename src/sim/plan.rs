@@ -7,9 +7,8 @@ use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 use super::adversaries::{EIGHTH, FREE_DISK_BYTES, Scheme, plan_players};
 use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
-use super::policy_choice::PolicyChoice;
 use super::random::Random;
-use super::run_options::RunOptions;
+use super::run_options::{PolicyChoice, RunOptions};
 
 #[derive(Clone, Debug)]
 pub(crate) struct TrackerPlan {

@@ -2,9 +2,8 @@
 
 use crate::engine::Step;
 
-use super::journal::Journal;
 use super::laws::{Tally, Violation};
-use super::run_options::RunOptions;
+use super::run_options::{Journal, RunOptions};
 use super::world::World;
 
 /// The result of a run: its figures, and the law that it broke, if any.

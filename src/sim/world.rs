@@ -15,11 +15,10 @@ use super::containers::{ApplicationNumbers, SimApplication, SimWorker};
 use super::cuts::{Part, STRETCHES};
 use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
-use super::journal::Journal;
 use super::laws::{Intent, Law, LawChecker, Tally, Violation};
 use super::plan::{Plan, TrackerPlan, UserPlan};
 use super::random::Random;
-use super::run_options::RunOptions;
+use super::run_options::{Journal, RunOptions};
 use super::tracker::SimTracker;
 use super::user::{SentRequest, Submission, User};
 

@@ -11,8 +11,23 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Credits, Kind, PerKind, PerPool, Pool};
 
 use super::budget_file::MAX_QUEUES;
-use super::container_use::ContainerUse;
 use super::share::Share;
+
+/// Containers of a queue at the time of a tick, in slots (resource requests, section 6: s(c)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerUse {
+    /// Slots of all that are granted and not complete.
+    pub held: u32,
+    /// Containers, not slots, that are still wanted.
+    pub wanted: u64,
+}
+
+impl ContainerUse {
+    /// Whether any container is held or wanted.
+    pub(crate) fn has_any(&self) -> bool {
+        self.held > 0 || self.wanted > 0
+    }
+}
 
 /// Billionths in a slot.
 pub(super) const NANO: i128 = 1_000_000_000;

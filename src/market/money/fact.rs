@@ -4,13 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, QueueName};
 
-use super::allowance::Allowance;
+use super::income::{Allowance, TakenTopUp};
 use super::ledger::LedgerEntry;
 use super::metered::Metered;
-use super::order::{Order, OrderEnd};
 use super::replay::{ForgottenStamps, Stamp};
 use super::tick::Tick;
-use super::top_up::TakenTopUp;
 
 /// One durable change. The facts of one event are stored together; otherwise a restart could find half a movement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,4 +66,25 @@ impl Tick {
     pub fn into_fact(self) -> MarketFact {
         MarketFact::Tick(Box::new(self))
     }
+}
+
+/// A standing order: as long as it stands, its queue bids the least rate that buys what the job needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    pub(crate) job: JobId,
+    /// When it must be done, epoch ms.
+    pub(crate) deadline_ms: i64,
+    /// The highest rate that it bids.
+    pub(crate) max_rate: Credits,
+    /// What the job may cost with it; none: whatever it does.
+    pub(crate) max_cost: Option<Credits>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderEnd {
+    JobOver,
+    Passed,
+    /// Its owner took it back.
+    Unbid,
 }

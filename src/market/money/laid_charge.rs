@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, PerPool};
 
-use super::metered::total_ms;
-use super::slot_holder::SlotHolder;
+use super::metered::{SlotHolder, total_ms};
 
 /// What a job or application pays of the charge of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -83,12 +83,12 @@ pub struct LedgerEntry {
 /// A movement of money that has no place in the ledger yet.
 #[derive(Clone, Debug)]
 pub(in crate::market) struct Movement<'a> {
-    pub(in crate::market) debit: LedgerAccount,
-    pub(in crate::market) credit: LedgerAccount,
-    pub(in crate::market) amount: Credits,
-    pub(in crate::market) reason: Reason,
-    pub(in crate::market) by: &'a str,
-    pub(in crate::market) note: &'a str,
+    pub(crate) debit: LedgerAccount,
+    pub(crate) credit: LedgerAccount,
+    pub(crate) amount: Credits,
+    pub(crate) reason: Reason,
+    pub(crate) by: &'a str,
+    pub(crate) note: &'a str,
 }
 
 /// The note of budgets that a market begins with, wherever they come from.

@@ -13,9 +13,8 @@ use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName, row_at};
 use super::allocation::total;
 use super::division::Division;
 use super::interval::Interval;
-use super::metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};
+use super::metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse, SlotHolder};
 use super::queue_meter::{HolderKey, HolderMeter, Holding, QueueMeter};
-use super::slot_holder::SlotHolder;
 
 /// The end of the open interval, as a time of the monotonic clock: nothing counts beyond it.
 pub(super) const AT_END: u64 = u64::MAX;

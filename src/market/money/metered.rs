@@ -1,10 +1,37 @@
 //! What the meter counts, as values: changes of holdings, and slot-milliseconds.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerPool, Pool, QueueName};
+use crate::model::{ApplicationId, Credits, JobId, PerPool, Pool, QueueName};
 
-use super::slot_holder::SlotHolder;
+/// A job, or an application with its containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotHolder {
+    Job(JobId),
+    Application(ApplicationId),
+}
+
+impl SlotHolder {
+    /// The job; none: it is an application.
+    pub(crate) fn job(self) -> Option<JobId> {
+        match self {
+            SlotHolder::Job(job) => Some(job),
+            SlotHolder::Application(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for SlotHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SlotHolder::Job(job) => job.fmt(f),
+            SlotHolder::Application(application) => application.fmt(f),
+        }
+    }
+}
 
 /// Holdings that changed at one moment of the open interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

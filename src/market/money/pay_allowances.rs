@@ -6,8 +6,8 @@
 
 use crate::model::{Credits, Now, QueueName};
 
-use super::allowance::{Allowance, AllowanceClock, AllowanceTerms};
 use super::fact::MarketFact;
+use super::income::{Allowance, AllowanceClock, AllowanceTerms};
 use super::ledger::{LedgerAccount, Movement, Reason};
 use super::state::Market;
 

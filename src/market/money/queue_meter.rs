@@ -4,8 +4,7 @@ use crate::model::{Credits, PerPool, Pool, QueueName};
 
 use super::allocation::{Part, total, within};
 use super::interval::{Interval, amount};
-use super::metered::{Grace, HeldChange, MeteredUse};
-use super::slot_holder::SlotHolder;
+use super::metered::{Grace, HeldChange, MeteredUse, SlotHolder};
 
 /// A job or application; and the container of it in whose grace slots are held.
 pub(super) type HolderKey = (SlotHolder, Option<u64>);

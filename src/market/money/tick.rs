@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, PerKind, PerPool, Pool, QueueName};
 
-use super::container_use::ContainerUse;
+use super::allocation::ContainerUse;
 use super::interval::{Charge, Interval};
 use super::laid_charge::LaidCharge;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};

@@ -18,7 +18,7 @@ use super::operation_kind::OperationKind;
 use super::report_request::ReportRequest;
 
 /// Characters of a refused text that an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
+pub(super) const SHOWN_CHARACTERS: usize = 64;
 
 /// A request before its parameters have been parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

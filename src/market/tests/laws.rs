@@ -192,7 +192,7 @@ proptest! {
         original.forget_meter();
         prop_assert_eq!(format!("{:?}", &again), format!("{:?}", &original));
         let restarted = rebuilt(&compacted(&stage));
-        prop_assert_eq!(&restarted.accounts, &again.accounts);
+        prop_assert_eq!(restarted.accounts(), again.accounts());
         for queue in again.queues() {
             prop_assert_eq!(restarted.allowance(queue.as_str()), again.allowance(queue.as_str()));
         }

@@ -12,9 +12,8 @@ use crate::sim::laws::{MoneyChange, Violation};
 use crate::sim::random::Random;
 use crate::sim::world::World;
 
-use super::job_shape::JobShape;
-use super::scheme::Scheme;
-use super::{accomplices, clinger, flipper, hoarder, phantom, splitter};
+use super::player_plan::{JobShape, Scheme};
+use super::schemes;
 
 /// Jobs that players may submit beyond those of the honest.
 const MORE_LIVE_JOBS: usize = 30;
@@ -120,12 +119,12 @@ impl World<'_> {
     ) -> Result<AllocateCall, u64> {
         let (interval_ms, now_mono_ms) = (self.game_interval_ms(), self.now.mono_ms);
         match scheme {
-            Scheme::Phantom => phantom::call(application),
-            Scheme::Hoarder => hoarder::call(application, interval_ms, now_mono_ms),
-            Scheme::Clinger => clinger::call(application, interval_ms),
-            Scheme::Splitter | Scheme::Steady | Scheme::ClockPlayer => splitter::call(application, interval_ms),
-            Scheme::Flipper => flipper::call(application, interval_ms),
-            Scheme::FreeRider => accomplices::call(application, interval_ms),
+            Scheme::Phantom => schemes::phantom_call(application),
+            Scheme::Hoarder => schemes::hoarder_call(application, interval_ms, now_mono_ms),
+            Scheme::Clinger => schemes::clinger_call(application, interval_ms),
+            Scheme::Splitter | Scheme::Steady | Scheme::ClockPlayer => schemes::splitter_call(application, interval_ms),
+            Scheme::Flipper => schemes::flipper_call(application, interval_ms),
+            Scheme::FreeRider => schemes::accomplices_call(application, interval_ms),
         }
     }
 }

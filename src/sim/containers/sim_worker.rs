@@ -8,7 +8,7 @@ use crate::sim::cuts::Part;
 use crate::sim::daemon_run::LateAnswer;
 use crate::sim::random::{Random, mixed};
 
-use super::program::Program;
+use super::sim_application::Program;
 
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerFate {
@@ -27,23 +27,23 @@ pub(in crate::sim) struct ContainerFate {
 /// The containers of one worker's current process.
 #[derive(Debug)]
 pub(in crate::sim) struct SimWorker {
-    pub(in crate::sim) fake: FakeWorker<ContainerFate>,
-    pub(in crate::sim) random: Random,
+    pub(crate) fake: FakeWorker<ContainerFate>,
+    pub(crate) random: Random,
     /// When it acts next, by the world's clock, ms; later events that are due before it are void.
-    pub(in crate::sim) due_mono_ms: u64,
+    pub(crate) due_mono_ms: u64,
     /// When the beat that the daemon holds must be answered; none: it holds none.
-    pub(in crate::sim) held_until_ms: Option<u64>,
+    pub(crate) held_until_ms: Option<u64>,
     /// The answer to its last beat, which waits for the store.
-    pub(in crate::sim) delayed_answer: Option<LateAnswer<BeatAnswer>>,
+    pub(crate) delayed_answer: Option<LateAnswer<BeatAnswer>>,
     /// It has no connection, or knows of a daemon that is gone.
-    pub(in crate::sim) must_connect: bool,
+    pub(crate) must_connect: bool,
     /// The run of the daemon that it is connected to.
-    pub(in crate::sim) daemon_run: u64,
+    pub(crate) daemon_run: u64,
     /// Whether a beat of this connection was taken.
-    pub(in crate::sim) is_received: bool,
+    pub(crate) is_received: bool,
     /// Whether the last one that was taken complained.
-    pub(in crate::sim) said_unhealthy: bool,
-    pub(in crate::sim) silent_until_ms: u64,
+    pub(crate) said_unhealthy: bool,
+    pub(crate) silent_until_ms: u64,
 }
 
 impl ContainerFate {

@@ -4,14 +4,14 @@ use crate::model::{Kind, PerKind};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct HeartbeatOutcome<'a> {
-    pub(in crate::sim) tracker: &'a str,
-    pub(in crate::sim) slots: PerKind<u32>,
+    pub(crate) tracker: &'a str,
+    pub(crate) slots: PerKind<u32>,
     /// Slots that stay free although the tracker would have taken work.
-    pub(in crate::sim) free: PerKind<u32>,
+    pub(crate) free: PerKind<u32>,
     /// Slots of a stock tracker whose attempts were killed since its last report: they may be left free once.
-    pub(in crate::sim) killed: PerKind<u32>,
+    pub(crate) killed: PerKind<u32>,
     /// Whether the JobTracker has its last report, so that it must leave them free.
-    pub(in crate::sim) knows_killed: bool,
+    pub(crate) knows_killed: bool,
 }
 
 impl HeartbeatOutcome<'_> {

@@ -8,7 +8,6 @@
 mod allowances;
 mod attempts;
 mod containers;
-mod digest;
 mod heartbeat_outcome;
 mod holdings;
 mod laid_charges;
@@ -29,9 +28,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use attempts::AttemptModel;
 pub(super) use containers::{ApplicationIntent, OfferedNode};
 use containers::{ContainerBooks, ContainerRound};
-use digest::Digest;
 use holdings::{Holdings, Moment};
 use money::Auditor;
+use tally::Digest;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;

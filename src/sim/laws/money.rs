@@ -516,6 +516,19 @@ impl Auditor {
         for (queue, interval) in tick.intervals() {
             self.allocate(queue.as_str(), *interval, holdings)?;
         }
+        let rates = self.open_intervals(price)?;
+        let by_order = self.accounts.values().filter_map(|account| account.open?.by_order);
+        let capped = by_order.filter_map(|job| Some((job, self.orders.get(&job)?.1.max_cost?)));
+        self.open_by_order = capped.collect();
+        if rates == price.units() {
+            Ok(())
+        } else {
+            Err(format!("the rates sum to {rates} units, the price is {price}"))
+        }
+    }
+
+    /// Opens the next intervals, whose rates must be what their queues bid and can pay; returns the sum of the rates, units.
+    fn open_intervals(&mut self, price: Credits) -> Result<i128, String> {
         let mut rates = 0;
         for (queue, account) in &mut self.accounts {
             account.charged = None;
@@ -544,14 +557,7 @@ impl Auditor {
             }
             rates += interval.share.rate().units();
         }
-        let by_order = self.accounts.values().filter_map(|account| account.open?.by_order);
-        let capped = by_order.filter_map(|job| Some((job, self.orders.get(&job)?.1.max_cost?)));
-        self.open_by_order = capped.collect();
-        if rates == price.units() {
-            Ok(())
-        } else {
-            Err(format!("the rates sum to {rates} units, the price is {price}"))
-        }
+        Ok(rates)
     }
 
     /// Another scheduler takes over: what was sold in this step ends without a charge, and what was sold before has been

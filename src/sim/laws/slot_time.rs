@@ -427,16 +427,10 @@ impl SlotTime {
         if self.interval_ms.is_none() || !self.unsure.is_empty() {
             return Ok(());
         }
-        let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
+        let mut charges = charges_of(tick);
         let mut slot_ms: BTreeMap<String, PerPool<u64>> = BTreeMap::new();
         for one in &tick.queue_ticks {
             slot_ms.insert(one.queue.as_str().to_owned(), one.charge.slot_ms);
-        }
-        for entry in tick.charges() {
-            if let LedgerAccount::Queue(queue) = &entry.debit {
-                let sum = charges.entry(queue.as_str().to_owned()).or_default();
-                *sum = Credits::from_units(sum.units() + entry.amount.units());
-            }
         }
         let mut due: BTreeMap<SlotHolder, i128> = BTreeMap::new();
         let (empty, unsold) = (Sums::default(), Sale::default());
@@ -483,16 +477,7 @@ impl SlotTime {
         if let Some((queue, amount)) = charges.first_key_value() {
             return Err((Law::Charges, format!("{queue} pays {amount} and has bought nothing")));
         }
-        let mut laid: BTreeMap<SlotHolder, i128> = BTreeMap::new();
-        for charge in &tick.laid {
-            *laid.entry(charge.holder).or_default() += charge.amount.units();
-        }
-        due.retain(|_, units| *units != 0);
-        laid.retain(|_, units| *units != 0);
-        if due == laid {
-            return Ok(());
-        }
-        Err((Law::Charges, format!("the charges are laid as {laid:?}, and should as {due:?}")))
+        check_laid(tick, due)
     }
 
     fn cost(&self, rate: Credits, sums: &Sums) -> Credits {
@@ -504,6 +489,32 @@ impl SlotTime {
         let units = rate.units().cast_unsigned() * total_ms / u128::from(self.length_ms.max(1));
         Credits::from_units(units.cast_signed())
     }
+}
+
+/// What a tick charges queues, graces included.
+fn charges_of(tick: &Tick) -> BTreeMap<String, Credits> {
+    let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
+    for entry in tick.charges() {
+        if let LedgerAccount::Queue(queue) = &entry.debit {
+            let sum = charges.entry(queue.as_str().to_owned()).or_default();
+            *sum = Credits::from_units(sum.units() + entry.amount.units());
+        }
+    }
+    charges
+}
+
+/// Whether the charges are laid as they are due, units.
+fn check_laid(tick: &Tick, mut due: BTreeMap<SlotHolder, i128>) -> Result<(), (Law, String)> {
+    let mut laid: BTreeMap<SlotHolder, i128> = BTreeMap::new();
+    for charge in &tick.laid {
+        *laid.entry(charge.holder).or_default() += charge.amount.units();
+    }
+    due.retain(|_, units| *units != 0);
+    laid.retain(|_, units| *units != 0);
+    if due == laid {
+        return Ok(());
+    }
+    Err((Law::Charges, format!("the charges are laid as {laid:?}, and should as {due:?}")))
 }
 
 /// Lays an amount on all that have held anything in proportion to what they held, by largest remainder, then submission;

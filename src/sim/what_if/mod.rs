@@ -3,8 +3,6 @@
 //! Invariant: a recording that a play made, played under the same settings, ends as it ended.
 
 mod comparison;
-mod figures;
-mod nodes;
 mod play;
 mod play_tracker;
 mod played;

@@ -1,16 +1,13 @@
 //! The books of containers, kept from the facts and from what applications sent: what was asked, what was granted for it,
 //! and what became of it.
 
-mod charges;
 mod container_book;
-mod guarantee;
+mod holdings;
 mod idle_room;
 mod item_book;
 mod kept_room;
-mod market_order;
-mod placeable;
+mod quotas;
 mod request_book;
-mod room;
 mod victims;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -124,6 +121,63 @@ impl ApplicationBook {
                 item: book.launch.and_then(|launch| launch.item),
             })
             .collect()
+    }
+
+    /// An answer to a call of its program names containers and ends.
+    fn answer(
+        &mut self,
+        id: ApplicationId,
+        (attempt, response_id): (u32, u64),
+        containers: &[u64],
+        statuses: &[u64],
+    ) -> Judged {
+        if (attempt, response_id) != (self.standing.attempt, self.standing.response_id + 1) {
+            return refuse(Law::Lives, format!("answer {response_id} of attempt {attempt} of {id} is out of order"));
+        }
+        self.standing.response_id = response_id;
+        self.standing.taken_in = None;
+        for number in containers {
+            let named = self.containers.get_mut(number).filter(|container| !container.is_named);
+            let Some(named) = named else {
+                return refuse(Law::Lives, format!("{id} is sent its container {number} twice, or of none"));
+            };
+            named.is_named = true;
+            if named.state == ContainerState::Allocated {
+                named.state = ContainerState::Acquired;
+            }
+        }
+        for number in statuses {
+            if self.relisted.remove(number) {
+                continue;
+            }
+            let ended =
+                self.containers.get_mut(number).filter(|container| !container.is_live() && !container.is_reported);
+            let Some(ended) = ended else {
+                return refuse(Law::Lives, format!("{id} is sent the end of container {number} twice, or too soon"));
+            };
+            ended.is_reported = true;
+            self.forget_if_done(*number);
+        }
+        Ok(())
+    }
+
+    /// A new attempt of its program registers, and is sent what lives.
+    fn list(&mut self, id: ApplicationId, attempt: u32, containers: &[u64], statuses: &[u64]) -> Judged {
+        if attempt != self.standing.attempt {
+            return refuse(Law::Lives, format!("attempt {attempt} of {id} registers as {}", self.standing.attempt));
+        }
+        for number in containers {
+            if let Some(named) = self.containers.get_mut(number) {
+                named.is_named = true;
+            }
+        }
+        for number in statuses {
+            match self.containers.get_mut(number) {
+                Some(ended) => ended.is_reported = false,
+                None => drop(self.relisted.insert(*number)),
+            }
+        }
+        Ok(())
     }
 }
 
@@ -319,74 +373,28 @@ impl ContainerBooks {
             ApplicationChange::RowSet { request, place, count, .. } => {
                 self.rows.insert((id, *request, place.clone()), *count);
             }
-            ApplicationChange::TypeDropped { request, .. } => {
-                self.rows.retain(|(application, of_type, _), _| (*application, *of_type) != (id, *request));
-                let is_registering = matches!(intent, ApplicationIntent::Registration(of) if *of == id);
-                let dropped = book.requests.types.get(request);
-                let is_wanted = dropped.is_some_and(|dropped| dropped.wanted() > 0);
-                if is_wanted && !is_registering && !book.is_over() && !book.items.has_too_many_failures(request) {
-                    return refuse(Law::Requests, format!("{id} wants {request}, and nothing of it is kept"));
-                }
-                book.requests.types.remove(request);
-            }
+            ApplicationChange::TypeDropped { request, .. } => return self.drop_type(id, request, intent),
             ApplicationChange::Answered { attempt, response_id, containers, statuses, .. } => {
-                if (*attempt, *response_id) != (book.standing.attempt, book.standing.response_id + 1) {
-                    return refuse(
-                        Law::Lives,
-                        format!("answer {response_id} of attempt {attempt} of {id} is out of order"),
-                    );
-                }
-                book.standing.response_id = *response_id;
-                book.standing.taken_in = None;
-                for number in containers {
-                    let named = book.containers.get_mut(number).filter(|container| !container.is_named);
-                    let Some(named) = named else {
-                        return refuse(Law::Lives, format!("{id} is sent its container {number} twice, or of none"));
-                    };
-                    named.is_named = true;
-                    if named.state == ContainerState::Allocated {
-                        named.state = ContainerState::Acquired;
-                    }
-                }
-                for number in statuses {
-                    if book.relisted.remove(number) {
-                        continue;
-                    }
-                    let ended = book
-                        .containers
-                        .get_mut(number)
-                        .filter(|container| !container.is_live() && !container.is_reported);
-                    let Some(ended) = ended else {
-                        return refuse(
-                            Law::Lives,
-                            format!("{id} is sent the end of container {number} twice, or too soon"),
-                        );
-                    };
-                    ended.is_reported = true;
-                    book.forget_if_done(*number);
-                }
+                return book.answer(id, (*attempt, *response_id), containers, statuses);
             }
             ApplicationChange::Listed { attempt, containers, statuses, .. } => {
-                if *attempt != book.standing.attempt {
-                    return refuse(
-                        Law::Lives,
-                        format!("attempt {attempt} of {id} registers as {}", book.standing.attempt),
-                    );
-                }
-                for number in containers {
-                    if let Some(named) = book.containers.get_mut(number) {
-                        named.is_named = true;
-                    }
-                }
-                for number in statuses {
-                    match book.containers.get_mut(number) {
-                        Some(ended) => ended.is_reported = false,
-                        None => drop(book.relisted.insert(*number)),
-                    }
-                }
+                return book.list(id, *attempt, containers, statuses);
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn drop_type(&mut self, id: ApplicationId, request: &RequestType, intent: &ApplicationIntent) -> Judged {
+        let Some(book) = self.applications.get_mut(&id) else { return Ok(()) };
+        self.rows.retain(|(application, of_type, _), _| (*application, *of_type) != (id, *request));
+        let is_registering = matches!(intent, ApplicationIntent::Registration(of) if *of == id);
+        let dropped = book.requests.types.get(request);
+        let is_wanted = dropped.is_some_and(|dropped| dropped.wanted() > 0);
+        if is_wanted && !is_registering && !book.is_over() && !book.items.has_too_many_failures(request) {
+            return refuse(Law::Requests, format!("{id} wants {request}, and nothing of it is kept"));
+        }
+        book.requests.types.remove(request);
         Ok(())
     }
 

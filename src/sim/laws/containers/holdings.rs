@@ -1,12 +1,32 @@
-//! What of the wanted containers could be placed on the nodes that are there, were they empty (law 9).
+//! What containers hold, and those that are wanted could hold, by the facts: read by the laws of money, of wants and of room.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::model::{ApplicationId, Capability};
 use crate::sim::laws::placeable_node::PlaceableNode;
 
 use super::request_book::Site;
 use super::{ContainerBook, ContainerBooks};
+
+impl ContainerBooks {
+    /// Slots of live containers, launched or not, by application, with its queue and the order of its submission.
+    pub(in crate::sim::laws) fn held_by_applications(
+        &self,
+    ) -> impl Iterator<Item = (&Arc<str>, ApplicationId, u64, u32)> {
+        self.applications.iter().filter_map(|(id, book)| {
+            let live = book.containers.values().filter(|container| container.is_live());
+            let slots = live.map(|container| container.request.capability.slots(self.slot)).sum::<u32>();
+            (slots > 0).then_some((&book.submitted.queue, *id, book.submitted.order, slots))
+        })
+    }
+
+    /// Whether any container of a queue lives.
+    pub(in crate::sim::laws) fn has_any(&self, queue: &str) -> bool {
+        let mut of_queue = self.applications.values().filter(|book| *book.submitted.queue == *queue);
+        of_queue.any(|book| book.containers.values().any(ContainerBook::is_live))
+    }
+}
 
 impl ContainerBooks {
     /// Slots that the containers of each queue hold, and those that wanted ones could have; at least as many.
@@ -33,5 +53,17 @@ impl ContainerBooks {
     /// The queue of an application that is not over, or has live containers.
     pub(in crate::sim::laws) fn queue_of(&self, id: ApplicationId) -> Option<&str> {
         self.applications.get(&id).map(|book| &*book.submitted.queue)
+    }
+}
+
+impl ContainerBooks {
+    /// Memory, MB, and cores that live containers of a worker's process hold.
+    pub(in crate::sim::laws) fn held_on(&self, tracker: &str, incarnation: u64) -> (u64, u64) {
+        let here = self.on_tracker.get(tracker).into_iter().flatten();
+        let books = here.filter_map(|id| self.container(*id)).filter(|book| book.incarnation == incarnation);
+        books.fold((0, 0), |(memory_mb, vcores), book| {
+            let capability = book.request.capability;
+            (memory_mb + u64::from(capability.memory_mb), vcores + u64::from(capability.vcores))
+        })
     }
 }

@@ -1,8 +1,8 @@
-//! An allowance: credits that a queue gets again and again, each time a period has passed.
+//! Credits that come from outside: allowances, which a queue gets again and again, and top-ups, which a database of budgets has.
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::Credits;
+use crate::model::{Credits, QueueName};
 
 /// Credits that a queue gets again and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -55,4 +55,41 @@ impl Allowance {
         let room = Credits::from_units(cap.units() - balance.units());
         self.credits.min(room).max(Credits::ZERO)
     }
+}
+
+/// A top-up as it was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopUp {
+    /// Names it, for ever.
+    pub reference: String,
+    /// The queue, as its author wrote that.
+    pub queue: String,
+    /// Below 0: to be taken out.
+    pub amount: Credits,
+    pub made_by: String,
+    pub note: String,
+}
+
+/// A top-up that is in the ledger, or was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakenTopUp {
+    pub reference: String,
+    pub queue: QueueName,
+    pub amount: Credits,
+    /// The number of its ledger entry; 0 where it was refused, and never pays.
+    pub ledger: u64,
+}
+
+impl TakenTopUp {
+    pub(crate) fn is_refused(&self) -> bool {
+        self.ledger == 0
+    }
+}
+
+/// What became of a top-up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TopUpAnswer {
+    pub reference: String,
+    /// The entry, perhaps of an earlier time; or why it is not taken over.
+    pub outcome: Result<TakenTopUp, String>,
 }

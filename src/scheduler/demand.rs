@@ -69,8 +69,7 @@ impl Scheduler {
         }
     }
 
-    /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a
-    /// restart.
+    /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a restart.
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
@@ -183,7 +182,6 @@ impl Scheduler {
         self.set_pending(id, pending);
     }
 
-    /// Tasks of an app that wait for a slot.
     pub(crate) fn app_waiting(&self, id: AppId) -> PerKind<u32> {
         let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
         self.apps.get(&id).map_or(PerKind::default(), waiting)
@@ -251,7 +249,6 @@ impl Scheduler {
         self.note_usage(UsageChange::HousekeepingBegun { app, launch_mono_ms });
     }
 
-    /// A task-cleanup that was launched then has released its slot.
     pub(crate) fn finish_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
         self.end_task_cleanup(node, kind);
         self.note_usage(UsageChange::HousekeepingEnded { app, launch_mono_ms });
@@ -266,8 +263,7 @@ impl Scheduler {
         }
     }
 
-    /// What runs in a group has ended, or what waited was held, killed or asked for no more; `gone` of its tasks are counted
-    /// still.
+    /// What runs in a group has ended, or what waited was held, killed or asked for no more; `gone` of its tasks are counted still.
     pub(super) fn note_left(&mut self, group: GroupId, gone: PerKind<u32>) {
         let Some(sums) = self.groups.get(group).filter(|_| self.usage_log.is_some()).map(Group::sums) else { return };
         let of_kind = |kind: Kind| {
@@ -286,7 +282,6 @@ impl Scheduler {
         }
     }
 
-    /// Slots of all pools that an app holds.
     pub(crate) fn app_held(&self, id: AppId) -> PerPool<u32> {
         self.apps.get(&id).map_or(PerPool::default(), |app| app.held)
     }

@@ -81,7 +81,6 @@ impl Policy for Fifo {
     }
 }
 
-/// The order of first in, first out.
 pub(super) fn submission_key(app: &AppSpec) -> AppKey {
     AppKey { class: app.priority, start_ms: app.start_ms, order: app.order, ..AppKey::default() }
 }

@@ -8,13 +8,7 @@ use super::Level;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
-    BeginLimit {
-        of: LimitOwner,
-        counts: LimitUnit,
-        limit: u64,
-        /// What has begun.
-        used: u64,
-    },
+    BeginLimit { of: LimitOwner, counts: LimitUnit, limit: u64, used: u64 },
     /// It does not begin before an app of its group or user that was submitted earlier.
     BeginsLater,
     /// Its group, or one around it, holds all slots that it may ever hold.
@@ -24,10 +18,7 @@ pub(crate) enum Hold {
     /// Nodes keep their free slots for it until they are enough for one of its tasks.
     Reservation { kind: Kind, nodes: u32, slots_per_task: u32 },
     /// Its reduces wait for its last map, or for slots that no other deadline needs.
-    AfterMaps {
-        /// Whether maps are left.
-        has_maps: bool,
-    },
+    AfterMaps { has_maps: bool },
     /// Its deadline allows it so many slots at a time.
     DeadlineLimit { kind: Kind, limit: u32, held: u32 },
     /// Its deadline gives it slots from a later moment on, and none is free for as long as one of its tasks lasts before.
@@ -39,12 +30,7 @@ pub(crate) enum Hold {
     /// All slots that are free are promised to apps with deadlines.
     PromisedToDeadlines { kind: Kind },
     /// Its maps wait for slots near their input.
-    Locality {
-        /// The farthest level allowed now.
-        farthest: Level,
-        /// When a farther one is allowed.
-        until: LocalityEnd,
-    },
+    Locality { farthest: Level, until: LocalityEnd },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,11 +42,9 @@ pub(crate) enum LimitOwner {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LimitUnit {
     Apps,
-    /// Tasks of apps.
     Tasks,
 }
 
-/// What a wait for near slots lasts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum LocalityEnd {
     /// At least so long, ms.

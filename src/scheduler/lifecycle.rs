@@ -124,10 +124,7 @@ impl Scheduler {
         self.apps.get(&id).map(|app| app.spec.group)
     }
 
-    /// Moves an app to another group: its demand, usage and releasing slots count there from now on.
-    ///
-    /// # Errors
-    /// When the app is not known or the group is not open; nothing has changed then.
+    /// Moves an app to another group: its demand, usage and releasing slots count there from now on. An error changes nothing.
     pub(crate) fn move_app(&mut self, id: AppId, to: GroupId) -> Result<(), MoveAppError> {
         let from = self.group_of(id).ok_or(MoveAppError::UnknownApp(id))?;
         if from == to {
@@ -150,8 +147,7 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Pauses an app, or resumes it. One that waits to begin does not begin while it is paused. No effect on one that was
-    /// removed.
+    /// Pauses an app, or resumes it. One that waits to begin does not begin while it is paused. No effect on one that was removed.
     pub(crate) fn set_paused(&mut self, id: AppId, is_paused: bool) {
         if self.apps.get(&id).is_none_or(|app| app.is_paused == is_paused || app.draining) {
             return;
@@ -258,7 +254,6 @@ impl Scheduler {
         self.forget_drained(id);
     }
 
-    /// Keeps a removed app no more.
     pub(super) fn let_go(&mut self, id: AppId) {
         if let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_kept) {
             app.is_kept = false;

@@ -1,9 +1,8 @@
 //! Grants slots: queues, request tables, the assignment loop and the policies that order it.
 //!
-//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the
-//! scheduler keeps as counts. At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of
-//! groups and apps *with demand* and grants slot by slot. The caller picks the task for a grant, through
-//! [`GrantSource`].
+//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the scheduler keeps as counts.
+//! At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of groups and apps *with demand* and grants slot by
+//! slot. The caller picks the task for a grant, through [`GrantSource`].
 //!
 //! Invariants:
 //! * never sees a task, a split or a byte of the wire format, never reads a clock, never draws a random number;

@@ -61,7 +61,6 @@ impl Scheduler {
         }
     }
 
-    /// Updates the position of an app after its key changed.
     pub(super) fn rekey_app(&mut self, id: AppId) {
         for pool in Pool::ALL {
             let Some(app) = self.apps.get(&id) else { return };
@@ -72,7 +71,6 @@ impl Scheduler {
         }
     }
 
-    /// Updates the positions of all groups.
     pub(super) fn rekey_groups(&mut self) {
         for pool in Pool::ALL {
             let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
@@ -96,7 +94,6 @@ impl Scheduler {
         }
     }
 
-    /// Marks an app as not parked; whether it was.
     pub(super) fn unpark_app(&mut self, id: AppId, pool: Pool) -> bool {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_parked[pool]) else { return false };
         app.is_parked[pool] = false;
@@ -112,7 +109,6 @@ impl Scheduler {
         is_on_path && self.orders[pool].park(group, &keys)
     }
 
-    /// Returns a parked app to the order.
     pub(super) fn wake_app(&mut self, id: AppId, pool: Pool) {
         if self.unpark_app(id, pool) {
             self.enqueue(id, pool);
@@ -138,7 +134,6 @@ impl Scheduler {
         self.note_woken(woken > 0, pool);
     }
 
-    /// Returns a group to the order.
     pub(super) fn wake_group(&mut self, group: GroupId, pool: Pool) {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
         let is_woken = self.orders[pool].wake(group, &keys);
@@ -185,7 +180,6 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Whether an app is asked while none of its tasks waits.
     pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
         self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(|app| app.is_running() && !app.is_paused)
     }
@@ -195,7 +189,6 @@ impl Scheduler {
         self.idle_kinds(id).for_each(|kind| self.enqueue(id, kind.into()));
     }
 
-    /// Removes an app from the orders of the kinds for which none of its tasks waits.
     pub(super) fn dequeue_idle(&mut self, id: AppId) {
         self.idle_kinds(id).for_each(|kind| self.dequeue(id, kind.into()));
     }
@@ -207,7 +200,6 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Time has passed; the policy recomputes what depends on it.
     pub fn tick(&mut self, now: Now) {
         self.refresh_fits_when_due(now);
         self.notify(&Change::Tick(now));
@@ -218,7 +210,6 @@ impl Scheduler {
         self.policy.set_heartbeat_interval_ms(interval_ms);
     }
 
-    /// Notifies the policy of a change, and does what it requests.
     pub(super) fn notify(&mut self, change: &Change) {
         self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
     }
@@ -239,7 +230,6 @@ impl Scheduler {
         change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
     }
 
-    /// Reorders what the policy has requested to.
     pub(super) fn carry_out_moves(&mut self) {
         if !self.moves.is_empty() {
             let mut moves = std::mem::take(&mut self.moves);

@@ -3,8 +3,6 @@
 //! A heartbeat, slot by slot: [`Policy::next_kind`] chooses the kind; the first app in the order is reviewed
 //! ([`Policy::review`]) and, if permitted, asked for a task ([`GrantSource`](super::GrantSource)). Then the policy is
 //! notified ([`Policy::on_change`]), as of everything else that it may count.
-//!
-//! Only hooks that a policy uses exist, and FIFO and the market need the first four.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -37,8 +35,7 @@ pub(crate) const SKIP_BUDGET: u32 = 100;
 /// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slots it is entitled to; those for containers beside what maps and reduces leave of theirs (resource requests, section
-    /// 10: q_x).
+    /// Slots it is entitled to; those for containers beside what maps and reduces leave of theirs (resource requests, section 10: q_x).
     pub quota: PerPool<u32>,
     /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
@@ -59,28 +56,23 @@ impl Allocation {
     }
 }
 
-/// Where an app is ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leaf {
     /// With all other apps, whatever their groups.
     Root,
     /// With the apps of its group, which has no child groups.
     Group,
-    /// In a child of its group that has this name among the children: the user's part of a queue, or the part of a pool
-    /// that belongs to no pool inside it. The child exists while apps are in it, has sums of its own, and is not listed
-    /// among the groups.
+    /// In a child of its group that has this name among the children: the user's part of a queue, or the part of a pool that belongs to no
+    /// pool inside it. The child exists while apps are in it, has sums of its own, and is not listed among the groups.
     Child(Arc<str>),
 }
 
-/// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeartbeatLimits {
     pub(super) limit: u32,
     /// Most tasks after an off-switch one; none: it limits nothing.
     pub(super) after_off_switch: Option<u32>,
-    /// The only app that may get slots, if limited to one.
     pub(super) only_app: Option<AppId>,
-    /// Most apps that may be tried without a grant.
     pub(super) skip_budget: u32,
 }
 
@@ -131,20 +123,18 @@ pub(super) trait Policy: fmt::Debug + Send {
         self.app_key(app, Pool::Map)
     }
 
-    /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
-    /// first child. A group is under a quota if what it holds and the slots of `first` are within it. Recomputed when
-    /// usage changes below the group, when `first` does, and on request ([`Reaction::rekey_group`],
-    /// [`Reaction::rekey_all`]).
+    /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its first child. A group
+    /// is under a quota if what it holds and the slots of `first` are within it. Recomputed when usage changes below the group, when
+    /// `first` does, and on request ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
     fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey;
 
     /// Limits on the grants of a heartbeat of `node` with `free` slots; asked once a heartbeat and kind, if slots are
     /// free and an app waits.
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
-    /// Whether the groups below the root are sorted only when a slot is to be filled, equal ones keeping the order that
-    /// they had. Usage that rises and falls between two such moments then moves nothing. The core sets
-    /// [`GroupKey::rank`] (the policy's own value counts when a group is opened, in ascending order), and keeps it while
-    /// a group has no demand.
+    /// Whether the groups below the root are sorted only when a slot is to be filled, equal ones keeping the order that they had. Usage
+    /// that rises and falls between two such moments then moves nothing. The core sets [`GroupKey::rank`] (the policy's own value counts
+    /// when a group is opened, in ascending order), and keeps it while a group has no demand.
     fn sorts_at_fixed_moments(&self) -> bool {
         false
     }
@@ -196,7 +186,6 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Replaces the configuration of queues with capacities, which was read again.
     fn set_capacities(&mut self, _config: CapacityConfig, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
-    /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {
         LaunchRules::default()
     }
@@ -206,8 +195,7 @@ pub(super) trait Policy: fmt::Debug + Send {
         false
     }
 
-    /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
-    /// any waits.
+    /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while any waits.
     fn choose_beginners(
         &mut self,
         waiting: &BTreeSet<AppId>,
@@ -227,10 +215,8 @@ pub(super) trait Policy: fmt::Debug + Send {
         Allocation::default()
     }
 
-    /// Replaces the allocation file of the Fair scheduler.
     fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
 
-    /// Sets the time between heartbeats of a tracker, ms.
     fn set_heartbeat_interval_ms(&mut self, _interval_ms: u64) {}
 
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
@@ -298,10 +284,8 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 }
 
-/// An app that a user wants to add.
 #[derive(Clone, Copy, Debug)]
 pub struct NewApp<'a> {
-    /// Names it in a refusal.
     pub name: &'a str,
     pub group: GroupId,
     pub user: &'a str,
@@ -311,13 +295,11 @@ pub struct NewApp<'a> {
     pub deadline: Option<TimedWork>,
 }
 
-/// Why the policy does not accept an app.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AppRefusal {
     /// Its queue, or its user in the queue, has all the jobs or tasks that the Capacity scheduler allows.
     #[error(transparent)]
     Capacity(#[from] RefusedJob),
-    /// Its deadline cannot be kept.
     #[error(transparent)]
     Deadline(#[from] RejectedJob),
 }
@@ -326,33 +308,27 @@ pub enum AppRefusal {
 pub(crate) enum GroupDetail {
     /// The policy counts nothing of a group.
     Plain,
-    /// A queue with a capacity.
     Queue(Box<QueueDetail>),
     Pool(PoolDetail),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AppDetail {
-    /// The policy counts nothing of an app.
     Plain,
-    /// A job of a queue with a capacity.
     Queued(QueuedJobDetail),
     Pooled(PooledJobDetail),
     Due(DeadlineDetail),
 }
 
-/// A heartbeat during the assignment.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Heartbeat {
     pub(super) node: TrackerId,
     pub(super) now: Now,
-    /// Slots not filled yet.
     pub(super) free: PerKind<u32>,
     pub(super) granted: PerKind<u32>,
     pub(super) granted_slots: PerKind<u32>,
     /// Tasks granted since the first off-switch one, itself not counted; none before it.
     pub(super) since_off_switch: PerKind<Option<u32>>,
-    /// Whether another task of the kind may be granted.
     pub(super) is_open: PerKind<bool>,
 }
 

@@ -21,7 +21,6 @@ pub enum PolicyOptions {
         is_compatible: bool,
     },
     Fair {
-        /// Options besides the allocation file.
         options: FairOptions,
         allocations: Arc<Allocations>,
     },

@@ -39,7 +39,6 @@ impl Scheduler {
         }
     }
 
-    /// A task-cleanup has released its slot.
     pub(crate) fn end_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -47,7 +46,6 @@ impl Scheduler {
         }
     }
 
-    /// Slots that a group holds and that are not being released.
     pub(crate) fn retained(&self, group: GroupId) -> PerKind<u32> {
         self.groups.retained(group).slots()
     }
@@ -63,12 +61,10 @@ impl Scheduler {
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
     }
 
-    /// What a group may take and keep in a round of preemption.
     pub(crate) fn claim(&self, group: GroupId) -> Claim {
         self.policy.claim(group)
     }
 
-    /// What the pools of the Fair scheduler claim in a round of preemption, for one kind of slot.
     pub(crate) fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
         let Self { policy, groups, apps, nodes, totals, .. } = self;
         policy.pool_claims(kind, now, &View { groups, totals, apps, nodes })
@@ -86,8 +82,7 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held
-    /// their slots.
+    /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held their slots.
     pub(crate) fn take_ended_reservations(&mut self) -> Vec<EndedReservation> {
         std::mem::take(&mut self.ended_reservations)
     }
@@ -138,7 +133,6 @@ impl Scheduler {
         Kind::ALL.into_iter().for_each(|kind| self.end_reservation(node, kind));
     }
 
-    /// Ends what is kept for an app.
     pub(super) fn end_reservations_of_app(&mut self, id: AppId) {
         for kind in Kind::ALL {
             let Some(app) = self.apps.get(&id) else { return };

@@ -117,8 +117,7 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name.
-    /// O(apps log apps).
+    /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name. O(apps log apps).
     pub(crate) fn would_begin<'a>(
         &self,
         options: PolicyOptions,

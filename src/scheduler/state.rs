@@ -33,7 +33,6 @@ use super::{
 pub enum AddAppError {
     #[error("{app}: {group} is not open")]
     GroupNotOpen { app: AppId, group: GroupId },
-    /// The id is in use.
     #[error("{0} exists already")]
     Exists(AppId),
 }
@@ -42,7 +41,6 @@ pub enum AddAppError {
 pub(crate) struct GroupUsage<'a> {
     pub(crate) name: &'a str,
     pub(crate) id: GroupId,
-    /// Slots that it holds.
     pub(crate) held: PerKind<u32>,
     /// Tasks neither done nor running, by [`Scheduler::set_pending`].
     pub(crate) pending: u64,
@@ -67,7 +65,6 @@ pub struct Scheduler {
     pub(super) totals: Totals,
     pub(super) containers: ContainerState,
     pub(super) task_nodes: TaskNodes,
-    /// Apps whose tasks may not run on all nodes.
     pub(super) choosy: ChoosyApps,
     /// When it is worked out again which apps no node could run, ms on the monotonic clock.
     pub(super) fits_due_mono_ms: u64,
@@ -85,7 +82,6 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// Empty orders, sorted as the policy demands.
 pub(super) fn orders_for(policy: &dyn Policy) -> PerPool<Order> {
     let order = || match policy.sorts_at_fixed_moments() {
         true => Order::sorted_at_fixed_moments(),
@@ -121,13 +117,11 @@ impl Scheduler {
         Self::new(PolicyOptions::Fifo(options))
     }
 
-    /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
     #[cfg(test)]
     pub(crate) fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
         Self::new(PolicyOptions::Capacity { config: Arc::new(config), is_compatible })
     }
 
-    /// A scheduler under pools with fair shares.
     #[cfg(test)]
     pub(crate) fn fair(options: FairOptions, allocations: Allocations) -> Self {
         Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
@@ -165,7 +159,6 @@ impl Scheduler {
         }
     }
 
-    /// What the policy demands for tasks that it does not grant.
     pub(crate) fn launch_rules(&self) -> LaunchRules {
         self.policy.launch_rules()
     }
@@ -174,7 +167,6 @@ impl Scheduler {
         &self.topology
     }
 
-    /// The hosts and racks, to add more of them.
     pub fn topology_mut(&mut self) -> &mut Topology {
         &mut self.topology
     }
@@ -200,8 +192,7 @@ impl Scheduler {
         self.carry_out_moves();
     }
 
-    /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the
-    /// parent is not open.
+    /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the parent is not open.
     pub(crate) fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
         if let Some(group) = self.groups.by_name(name) {
             return Some(group);
@@ -212,9 +203,6 @@ impl Scheduler {
     }
 
     /// Closes a group and all groups in it.
-    ///
-    /// # Errors
-    /// [`GroupBusy`] while it has apps, including removed ones that still hold slots.
     pub(crate) fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
@@ -238,8 +226,7 @@ impl Scheduler {
         self.groups.name(group)
     }
 
-    /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is
-    /// the market.
+    /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         let changed = self.policy.set_allocations(allocations);
         // Sorting all again is cheaper than moving many one by one.
@@ -252,7 +239,6 @@ impl Scheduler {
         }
     }
 
-    /// All groups, by name.
     pub(crate) fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
         self.groups.iter().map(|(name, id, group)| GroupUsage {
             name,
@@ -262,12 +248,10 @@ impl Scheduler {
         })
     }
 
-    /// Slots that a group holds.
     pub(crate) fn usage(&self, group: GroupId) -> PerKind<u32> {
         self.groups.held(group).slots()
     }
 
-    /// Tasks of a group that wait for a slot.
     pub(crate) fn waiting(&self, group: GroupId) -> PerKind<u32> {
         self.groups.waiting(group).slots().narrow()
     }
@@ -329,7 +313,6 @@ impl Scheduler {
         self.notify(&Change::NodeRemoved(id));
     }
 
-    /// Slots of a node that no attempt holds.
     pub(crate) fn free_slots_on(&self, id: TrackerId, kind: Kind) -> u32 {
         self.nodes.get(&id).map_or(0, |node| node.slots[kind].saturating_sub(node.in_use(kind)))
     }
@@ -363,7 +346,7 @@ impl Scheduler {
         self.totals
     }
 
-    /// The same sums, computed from all nodes and apps: for tests and checks, since it is slow.
+    /// [`Self::totals`], computed from all nodes and apps: for tests and checks, since it is slow.
     pub(crate) fn recount(&self) -> Totals {
         let mut totals = Totals::default();
         // Any order gives the same sum.
@@ -450,9 +433,6 @@ impl Scheduler {
     }
 
     /// What keeps another deadline of an app, whose refusal has that name.
-    ///
-    /// # Errors
-    /// Why it cannot be kept.
     pub(crate) fn check_deadline(
         &self,
         id: AppId,
@@ -465,7 +445,6 @@ impl Scheduler {
         policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
     }
 
-    /// What admission would say of a deadline now; none where deadlines are not kept.
     pub(crate) fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.what_if(timed, &View { groups, totals, apps, nodes })
@@ -479,12 +458,10 @@ impl Scheduler {
         })
     }
 
-    /// Apps that missed their deadlines since the last call and are to be killed for it.
     pub(crate) fn take_missed(&mut self) -> Vec<AppId> {
         self.policy.take_missed()
     }
 
-    /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         let was_asked = self.is_asked_idle(id);
         if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining || app.is_kept) {
@@ -498,12 +475,10 @@ impl Scheduler {
         self.notify(&Change::Size { app: id, size });
     }
 
-    /// Attempts of an app that hold slots.
     pub(crate) fn app_running(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.running.slots())
     }
 
-    /// Slots that an app holds.
     pub(crate) fn app_usage(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
     }

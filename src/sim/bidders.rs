@@ -1,7 +1,6 @@
 //! Requests of users and administrators to the market: honest bids, and whatever else may come over HTTP.
 //!
-//! As in the daemon, the same functions parse the query and verify the signature, and a request that these refuse never
-//! reaches the engine.
+//! As in the daemon, the same functions parse the query and verify the signature, and a request that these refuse never reaches the engine.
 
 use crate::engine::Event;
 use crate::market::{AllowanceTerms, ParsedQuery, ServletRequest, signature};
@@ -16,7 +15,6 @@ use super::random::Random;
 use super::user::SentRequest;
 use super::world::World;
 
-/// A request to be signed.
 pub(super) struct Draft {
     operation: String,
     change: MoneyChange,
@@ -153,7 +151,6 @@ impl World<'_> {
         Draft::new(format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}"), MoneyChange::Order(job))
     }
 
-    /// A request that must not be granted.
     fn hostile(&self, user: &str, random: &mut Random) -> Draft {
         let other = random.pick(&self.plan.users).map_or(user, |other| other.name.as_str());
         let foreign = if other == user { "nobody" } else { other };
@@ -227,7 +224,6 @@ fn bad_names(random: &mut Random) -> Draft {
     Draft::without_change(format!("addQueue={}", random.pick(&names).copied().unwrap_or_default()))
 }
 
-/// Requests that must not be granted.
 const REFUSED: [&str; 9] = [
     "allowance=0&every=5",
     "allowance=-1&every=5",

@@ -31,7 +31,6 @@ impl World<'_> {
         self.plan.crash_pause_ms.is_some() && self.options.cuts.has(Part::Crashes)
     }
 
-    /// The last fact that is durable.
     pub(super) fn durable(&self) -> FactNumber {
         match (&self.daemon.state, self.store_stall) {
             (ProcessState::Crashing(pending), _) => pending.durable,
@@ -40,7 +39,6 @@ impl World<'_> {
         }
     }
 
-    /// Whether an answer that waits for a fact is sent now.
     pub(super) fn is_sent(&self, wait_for: FactNumber) -> bool {
         let drops_answers = matches!(&self.daemon.state, ProcessState::Crashing(pending) if pending.drops_answers);
         !drops_answers && wait_for <= self.durable()
@@ -50,12 +48,10 @@ impl World<'_> {
         self.store_stall.is_some_and(|(until_mono_ms, _)| self.now.mono_ms < until_mono_ms)
     }
 
-    /// Whether an answer may be held back.
     pub(super) fn may_hold_back(&self) -> bool {
         self.is_stalled() || !matches!(self.daemon.state, ProcessState::Up)
     }
 
-    /// Time until a delayed answer may be sent, ms.
     pub(super) fn until_sent_ms(&self) -> u64 {
         let until_mono_ms = match (&self.daemon.state, self.store_stall) {
             (ProcessState::Crashing(pending), _) => pending.until_mono_ms,
@@ -213,7 +209,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Starts the next daemon from the durable facts.
     pub(super) fn start(&mut self) -> Result<(), Violation> {
         if !self.daemon.is_down() {
             return Ok(());

@@ -12,7 +12,6 @@ use super::laws::{HeartbeatOutcome, Intent, Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
 
-/// What goes wrong with a tracker's next heartbeat.
 enum TrackerFault {
     None,
     /// Its process ends; whether its connection is seen to close, and the pause until the next one starts, ms.
@@ -20,7 +19,6 @@ enum TrackerFault {
         is_seen: bool,
         pause_ms: u64,
     },
-    /// It is silent for so long, ms.
     Silence(u64),
     /// Its answer gets lost, and it repeats the heartbeat after so long, ms; on a new connection or not.
     LostAnswer {
@@ -30,7 +28,6 @@ enum TrackerFault {
 }
 
 impl SimTracker {
-    /// Ends its faults.
     pub(super) fn recover(&mut self, now_mono_ms: u64) {
         self.is_healthy = true;
         self.refuses_work = false;

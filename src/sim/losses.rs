@@ -1,7 +1,6 @@
 //! Compares the attempts that trackers have with those that the JobTracker declares lost: law 5 over restarts.
 //!
-//! Work is lost with a tracker that ends, that is silent for too long or whose host is excluded. A restart of the
-//! JobTracker loses none.
+//! Work is lost with a tracker that ends, that is silent for too long or whose host is excluded. A restart of the JobTracker loses none.
 
 use crate::engine::{Fact, HeartbeatAnswer, Step};
 use crate::mapreduce::{EndedAttempt, JobFact};
@@ -18,8 +17,7 @@ const LOST_WITH: &str = "Lost task tracker: ";
 const UNKNOWN_THERE: &str = " does not know of it any more";
 
 impl World<'_> {
-    /// Checks that no tracker has an attempt that this step declares lost. The sender of the heartbeat is checked
-    /// apart.
+    /// Checks that no tracker has an attempt that this step declares lost. The sender of the heartbeat is checked apart.
     pub(super) fn check_losses(&self, step: &Step) -> Result<(), Violation> {
         if !self.checker.lost_attempts().is_empty() {
             for tracker in self.trackers.iter().flatten() {

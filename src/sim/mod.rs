@@ -1,5 +1,4 @@
-//! A cluster in virtual time: trackers, users, bidders, administrators and their faults, driving the
-//! production engine from one seed.
+//! A cluster in virtual time: trackers, users, bidders, administrators and their faults, driving the production engine from one seed.
 //!
 //! Invariants: nothing behind [`crate::engine::Engine::step`] is replaced; the same seed and the same [`Cuts`] give the
 //! same run; every step is checked against the laws of docs/testing.md.

@@ -9,14 +9,12 @@ use super::world::World;
 /// The result of a run: its figures, and the law that it broke, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
-    /// The figures, up to the end or the violation.
     pub tally: Tally,
     pub violation: Option<Violation>,
 }
 
 impl Run {
-    /// Plays a run to its end or to the first violation. `journal` is an empty one; it records facts at crashes
-    /// only.
+    /// Plays a run to its end or to the first violation. `journal` is an empty one; it records facts at crashes only.
     pub fn play(options: &RunOptions, journal: &mut dyn Journal) -> Self {
         Self::play_tampered(options, journal, |_| {})
     }

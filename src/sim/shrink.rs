@@ -8,7 +8,6 @@ use super::run_options::RunOptions;
 /// A failing run that nothing more can be taken from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shrunk {
-    /// What is left of the run.
     pub options: RunOptions,
     pub violation: Violation,
     pub tries: usize,

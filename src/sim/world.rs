@@ -86,8 +86,7 @@ const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
 const WORKER_STREAM: u64 = 4_000;
 
-/// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and
-/// launches takes, ms.
+/// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and launches takes, ms.
 const LONGEST_END_MS: u64 = 4 * 3_600_000;
 const LONGEST_PAUSE_MS: u64 = 120_000;
 
@@ -156,12 +155,10 @@ impl<'a> World<'a> {
         self.drain()
     }
 
-    /// Whether a part takes place now.
     pub(super) fn has(&self, part: Part) -> bool {
         !self.is_draining && self.options.cuts.has(part)
     }
 
-    /// Whether actors may act now.
     pub(super) fn may_act(&self) -> bool {
         if self.daemon.is_down() {
             return false;
@@ -409,7 +406,6 @@ fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<User>> {
     plan.users.iter().enumerate().map(user).collect()
 }
 
-/// Who may sign: the users and one administrator.
 fn acl(plan: &Plan) -> Acl {
     let mut text = format!("{ADMINISTRATOR} admin {ADMINISTRATOR}-key\n");
     for user in &plan.users {

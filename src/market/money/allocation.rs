@@ -23,7 +23,6 @@ pub struct ContainerUse {
 }
 
 impl ContainerUse {
-    /// Whether any container is held or wanted.
     pub(crate) fn has_any(&self) -> bool {
         self.held > 0 || self.wanted > 0
     }
@@ -36,12 +35,10 @@ pub(super) const NANO: i128 = 1_000_000_000;
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * NANO * MAX_QUEUES as i128));
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (3 * u32::MAX as i128));
 
-/// The part of a slot that rounding withheld from a queue (negative: granted in excess), in billionths; within
-/// (-1, 1) slot.
+/// The part of a slot that rounding withheld from a queue (negative: granted in excess), in billionths; within (-1, 1) slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RoundingRemainder(i64);
 
-/// The bid of an active queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bid {
     /// Its balance after the charge.
@@ -51,7 +48,6 @@ pub(crate) struct Bid {
     pub(crate) containers: ContainerUse,
     /// The slots that it holds or could use: it is sold no more.
     pub(crate) want: PerPool<u32>,
-    /// What rounding left from the previous interval.
     pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
@@ -62,14 +58,12 @@ impl RoundingRemainder {
         Self(nanos)
     }
 
-    /// In billionths of a slot.
     pub(super) fn nanos(self) -> i128 {
         i128::from(self.0).clamp(1 - NANO, NANO - 1)
     }
 }
 
 impl Bid {
-    /// Whether its queue takes part.
     pub(super) fn is_funded(&self) -> bool {
         is_funded(self.balance, self.rate)
     }
@@ -86,19 +80,16 @@ impl Bid {
     }
 }
 
-/// A number of slots that is not below zero.
 fn u32_at_most(slots: i128) -> u32 {
     u32::try_from(slots).unwrap_or(u32::MAX)
 }
 
-/// What the allocation grants to a queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grant {
     /// Its part of the cluster, and in it the rate that will be charged: the bid, or 0 when the queue is not funded.
     pub(crate) share: Share,
     /// The slots it may use for its money.
     pub(crate) quota: PerPool<u32>,
-    /// What rounding left for the next tick.
     pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
@@ -111,15 +102,13 @@ pub(crate) struct Part {
     pub(crate) most: u32,
 }
 
-/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
-/// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
-/// [`Credits::MAX`].
+/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to the others.
+/// Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most [`Credits::MAX`].
 pub(crate) fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
     divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
 }
 
-/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed
-/// nothing more.
+/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed nothing more.
 fn divide(slots: u32, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<(u32, RoundingRemainder)> {
     let filled = fill(slots, parts);
     let most_of = |part: &Part| if part.rate > Credits::ZERO { part.most } else { 0 };
@@ -290,7 +279,6 @@ fn rounded_claim(claims: &[QueueClaim], place: usize, slots: u32) -> Option<u32>
 struct QueueClaim {
     whole: i128,
     part: i128,
-    /// The slots that it can use.
     most: i128,
 }
 
@@ -315,15 +303,13 @@ impl QueueClaim {
     }
 }
 
-/// The place of a claim among those that get one slot more. One below zero (more was given before than is due) comes after all
-/// others.
+/// The place of a claim among those that get one slot more. One below zero (more was given before than is due) comes after all others.
 fn rank(claims: &[QueueClaim], index: usize) -> impl Ord + use<> {
     (Reverse((claims[index].whole.min(0), claims[index].part)), index)
 }
 
-/// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
-/// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
-/// smallest part.
+/// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the first, none beyond
+/// what it can use. Old remainders can make the sum of the whole parts too large; then one less each by smallest part.
 fn round_claims(claims: &[QueueClaim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
     let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
     let mut missing = i128::from(slots) - quotas.iter().sum::<i128>();

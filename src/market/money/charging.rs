@@ -17,7 +17,6 @@ use super::open_bids::OpenBids;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
 
-/// A queue that a tick concerns.
 struct Concerned<'a> {
     queue: &'a QueueName,
     /// Its place in the meter; none: that does not know it, or it has held nothing that it pays for.

@@ -18,7 +18,6 @@ pub enum MarketFact {
     Account {
         queue: QueueName,
         balance: Credits,
-        /// Its bid.
         rate: Credits,
     },
     AccountRemoved {
@@ -27,9 +26,7 @@ pub enum MarketFact {
     /// A movement of money other than a charge; charges are in their tick. The changed account follows as its own fact.
     Ledger(LedgerEntry),
     Stamp(Stamp),
-    /// Used signatures that no other can equal any more are forgotten.
     StampsForgotten(ForgottenStamps),
-    /// An order stands from now on, or is as it says now.
     OrderSet {
         queue: QueueName,
         order: Order,
@@ -52,7 +49,6 @@ pub enum MarketFact {
     TopUpTaken(TakenTopUp),
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
-    /// What jobs and applications hold has changed: a restart takes over what the open interval has summed.
     Metered(Metered),
 }
 

@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, QueueName};
 
-/// Credits that a queue gets again and again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allowance {
     /// Credits of each period; above zero.
@@ -24,11 +23,8 @@ pub struct Allowance {
 /// What an administrator asks for: an allowance without its progress.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllowanceTerms {
-    /// Credits of each period; above zero.
     pub(crate) credits: Credits,
-    /// The length of a period, s; at least 1.
     pub(crate) every_s: u64,
-    /// The balance at which payment stops.
     pub(crate) cap: Option<Credits>,
 }
 
@@ -57,7 +53,6 @@ impl Allowance {
     }
 }
 
-/// A top-up as it was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopUp {
     /// Names it, for ever.
@@ -86,7 +81,6 @@ impl TakenTopUp {
     }
 }
 
-/// What became of a top-up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TopUpAnswer {
     pub reference: String,

@@ -1,5 +1,4 @@
-//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of
-//! `requests`.
+//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of `requests`.
 
 mod account;
 mod allocation;

@@ -9,24 +9,19 @@ use super::metered::{Grace, HeldChange, MeteredUse, SlotHolder};
 /// A job or application; and the container of it in whose grace slots are held.
 pub(super) type HolderKey = (SlotHolder, Option<u64>);
 
-/// What a job or application holds when the meter starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
     pub holder: SlotHolder,
     pub queue: QueueName,
-    /// Its place among submissions.
     pub order: u64,
-    /// The preempted container in whose grace they are held.
     pub grace: Option<Grace>,
     pub held: PerPool<u32>,
 }
 
-/// A queue in the open interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueMeter {
     pub(super) rate: Credits,
     pub(super) quota: PerPool<u32>,
-    /// The most slots that it can pay for.
     pub(super) payable: u64,
     pub(super) held: PerPool<u32>,
     /// Slots that others were sold and do not hold, counted as sold to its containers.
@@ -35,7 +30,6 @@ pub(super) struct QueueMeter {
     pub(super) given_back_ms: u64,
     /// Up to when containers last ran beyond the quota, ms of the interval: what they held then was not all counted.
     pub(super) beyond_until_ms: u64,
-    /// Whether anything was held in the grace of a preempted container.
     pub(super) has_graces: bool,
     /// Up to when the sums go.
     pub(super) summed_ms: u64,
@@ -44,7 +38,6 @@ pub(super) struct QueueMeter {
     pub(super) holders: Vec<u32>,
 }
 
-/// A job or application in the open interval.
 #[derive(Clone, Debug)]
 pub(super) struct HolderMeter {
     pub(super) holder: SlotHolder,
@@ -65,12 +58,10 @@ impl QueueMeter {
         within(self.held, self.quota)
     }
 
-    /// Slots that it was sold and does not hold.
     pub(super) fn unheld(&self) -> u64 {
         total(self.quota).saturating_sub(total(self.within()))
     }
 
-    /// Slots of containers beyond its quota.
     pub(super) fn beyond(&self) -> u32 {
         self.held.container.saturating_sub(self.quota.left_for_containers(self.held.slots()))
     }

@@ -19,7 +19,6 @@ pub struct Bidding {
     queue: QueueName,
     /// By name of the queue.
     bids: Vec<Bid>,
-    /// Index of the queue's bid.
     place: usize,
     slots: PerPool<u32>,
     interval_ms: u64,
@@ -29,17 +28,14 @@ pub struct Bidding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub(crate) queue: QueueName,
-    /// The quoted rate, credits for one slot over one interval.
     pub(crate) rate: Credits,
     /// Whether it could pay for one slot; without that it gets neither share nor quota.
     pub(crate) is_funded: bool,
-    /// The price that would be published.
     pub(crate) price: Credits,
     pub(crate) share: Share,
     pub(crate) quota: PerPool<u32>,
     /// Its balance after the charge for the open interval.
     pub(crate) balance: Credits,
-    /// The slots it holds now.
     pub(crate) running: PerPool<u32>,
     /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
     pub(crate) full_use_lasts_s: Option<u64>,
@@ -85,12 +81,10 @@ impl Market {
 }
 
 impl Bidding {
-    /// The queue's balance after the charge for the open interval.
     pub(crate) fn balance(&self) -> Credits {
         self.bids[self.place].balance
     }
 
-    /// Whether it could pay for one slot at a rate.
     pub(crate) fn is_funded(&self, rate: Credits) -> bool {
         is_funded(self.balance(), rate)
     }

@@ -106,7 +106,6 @@ impl Market {
         self.ledger
     }
 
-    /// What is held in the open interval.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -162,7 +161,6 @@ impl Market {
         self.meter.proof(ended.map(SlotHolder::Job), mono_ms).map(MarketFact::Metered)
     }
 
-    /// Forgets what is held.
     #[cfg(test)]
     pub(in crate::market) fn forget_meter(&mut self) {
         self.meter = Meter::default();
@@ -177,7 +175,6 @@ impl Market {
         self.tick
     }
 
-    /// The content of the budget file, by queue.
     pub fn budget_lines(&self) -> Vec<BudgetLine> {
         let line = |(queue, account): (&QueueName, &Account)| BudgetLine {
             queue: queue.clone(),
@@ -189,7 +186,6 @@ impl Market {
         self.accounts.iter().map(line).collect()
     }
 
-    /// The top-up of a reference, if the ledger has it.
     pub(crate) fn taken_top_up(&self, reference: &str) -> Option<&TakenTopUp> {
         self.taken_top_ups.get(reference)
     }
@@ -250,7 +246,6 @@ impl Market {
         self.guard.start_ms()
     }
 
-    /// What would refuse a signature now.
     pub(in crate::market) fn check_signature(
         &self,
         signature: &Signature<'_>,
@@ -259,7 +254,6 @@ impl Market {
         self.guard.check(signature, now.wall_ms, &self.config)
     }
 
-    /// Uses a signature once, or refuses it.
     pub(in crate::market) fn use_signature(
         &mut self,
         signature: &Signature<'_>,
@@ -274,7 +268,6 @@ impl Market {
         Ok(())
     }
 
-    /// Applies a new fact and appends it to `facts`.
     pub(in crate::market) fn record(&mut self, fact: MarketFact, facts: &mut Vec<MarketFact>) {
         self.apply(&fact);
         facts.push(fact);
@@ -297,7 +290,6 @@ impl Market {
 pub(crate) const MAX_ORDERS_OF_QUEUE: usize = 50;
 
 impl Market {
-    /// Whether a queue has as many orders as it may, not counting one for this job.
     pub(crate) fn has_all_orders(&self, queue: &str, job: JobId) -> bool {
         self.orders_of(queue).filter(|order| order.job != job).count() >= MAX_ORDERS_OF_QUEUE
     }
@@ -346,14 +338,12 @@ impl Market {
         self.is_ruling
     }
 
-    /// Begins to rule: the next tick sells slots.
     pub(crate) fn resume(&mut self) {
         self.is_ruling = true;
     }
 
-    /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now.
-    /// `interval_ms` is the length of an open interval whose tick has not noted it. Returns the fact of what facts say is held
-    /// and is not, if there is any.
+    /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now. `interval_ms` is the length
+    /// of an open interval whose tick has not noted it. Returns the fact of what facts say is held and is not, if there is any.
     pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) -> Option<MarketFact> {
         self.meter.start(holdings, interval_ms, now).map(MarketFact::Metered)
     }

@@ -28,7 +28,6 @@ pub struct AclEntry {
     pub key: Key,
 }
 
-/// The users who may sign.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Acl {
     entries: BTreeMap<String, AclEntry>,
@@ -125,7 +124,6 @@ fn parse_line(line: &str) -> Result<(&str, AclEntry), AclProblem> {
     Ok((user, AclEntry { role, key: Key::new(key) }))
 }
 
-/// As a line of the list has it.
 impl fmt::Display for Role {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
@@ -138,23 +136,18 @@ impl fmt::Display for Role {
 /// Why an edit is refused; the text stays as it is.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclEditError {
-    /// A line of the present text does not count: repair it first.
     #[error("{0}; repair the file first")]
     Line(#[from] AclError),
-    /// The user to add is there.
     #[error("{file} has the user {user:?} already; expected another name, or: jobtracker user key {user}")]
     Exists { file: String, user: String },
-    /// The user to change is not there.
     #[error("{file} has no user {user:?}")]
     Unknown { file: String, user: String },
-    /// A name that no line can have.
     #[error(
         "{0:?} cannot be the name of a user; expected a word without blanks and control characters, and no # before it"
     )]
     Name(String),
 }
 
-/// The text of an ACL, and its name for errors.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AclText<'a> {
     pub(crate) text: &'a str,

@@ -24,7 +24,6 @@ pub struct ServletRequest {
     pub query: ParsedQuery,
 }
 
-/// The effects of a request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandledRequest {
     /// The changes, even if the answer is a refusal: a timestamp may have been used.

@@ -16,16 +16,12 @@ pub struct Key(Box<str>);
 pub(crate) enum KeyFault {
     #[error("is empty")]
     Empty,
-    /// The bytes are no UTF-8.
     #[error("is not UTF-8 text: save the file as UTF-8, without a byte order mark")]
     NotText,
-    /// What some editors put before the first line.
     #[error("begins with a byte order mark: save the file as UTF-8 without one")]
     ByteOrderMark,
-    /// A line of a person's own.
     #[error("holds a comment: write the key alone")]
     Comment,
-    /// A line of the ACL file.
     #[error("holds a whole line of the ACL file: write its third word, the key, alone")]
     AclLine,
     #[error("has more than one line: write the key alone")]
@@ -33,13 +29,11 @@ pub(crate) enum KeyFault {
     /// A blank parts the fields of the ACL file.
     #[error("has a blank inside, which no key of the ACL file has: write the key alone")]
     Blank,
-    /// A character that no editor shows.
     #[error("has a control character inside, which no key of the ACL file has: write the key alone")]
     ControlCharacter,
 }
 
 impl Key {
-    /// A key from the text in the list.
     pub fn new(text: &str) -> Self {
         Key(Box::from(text))
     }
@@ -81,7 +75,6 @@ impl Key {
         &self.0
     }
 
-    /// The bytes to sign with: UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }

@@ -8,7 +8,6 @@ use crate::model::{Credits, Now, QueueName};
 use super::answer::{Answer, QueueInfo};
 use super::error::MarketError;
 
-/// Who moves money, and what they say about it.
 pub(super) struct Author<'a> {
     pub(super) by: &'a str,
     pub(super) note: &'a str,

@@ -11,7 +11,6 @@ use super::query::{Operation, ParsedQuery, QueryError, SHOWN_CHARACTERS, decode,
 /// Longest period of an allowance, s: a hundred years.
 const MOST_EVERY_S: u32 = 3_153_600_000;
 
-/// The value that ends an allowance.
 const NONE: &str = "none";
 
 impl ParsedQuery {
@@ -28,9 +27,6 @@ impl ParsedQuery {
     }
 
     /// The `note` of a movement; empty if there is none.
-    ///
-    /// # Errors
-    /// It is too long, or would break a line of the audit log or of a table.
     pub(crate) fn note(&self) -> Result<String, QueryError> {
         let note = self.own_parameter("note")?.unwrap_or_default();
         if let Some(character) = note.chars().find(|character| character.is_control()) {
@@ -111,9 +107,6 @@ impl ParsedQuery {
     }
 
     /// Parses the parameters of an operation on a job.
-    ///
-    /// # Errors
-    /// [`QueryError`]: no id, a parameter is missing or repeated.
     pub(super) fn job_request(&self, kind: JobRequestKind) -> Result<JobRequest, QueryError> {
         Ok(match kind {
             JobRequestKind::Kill => JobRequest::Kill(self.job()?),
@@ -170,9 +163,6 @@ impl ParsedQuery {
 
 impl ParsedQuery {
     /// The file that an upload is for.
-    ///
-    /// # Errors
-    /// A parameter is missing, repeated or not valid.
     pub(super) fn upload(&self) -> Result<JobUpload, QueryError> {
         let (mut job, mut name) = (None, None);
         for (parameter, value) in self.raw.split('&').filter_map(|pair| pair.split_once('=')) {

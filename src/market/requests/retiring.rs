@@ -17,8 +17,7 @@ pub struct RetiringKey {
 }
 
 impl RetiringKey {
-    /// Whether it may sign at `now_ms`, epoch ms: it has not expired, and does not claim to be valid for longer than
-    /// [`MAX_RETIRING_MS`].
+    /// Whether it may sign at `now_ms`, epoch ms: it has not expired, and does not claim to be valid for longer than [`MAX_RETIRING_MS`].
     pub(crate) fn is_valid(&self, now_ms: i64) -> bool {
         let latest_ms = now_ms.saturating_add(MAX_RETIRING_MS).saturating_add(CLOCK_TOLERANCE_MS);
         now_ms < self.until_ms && self.until_ms <= latest_ms

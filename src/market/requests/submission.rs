@@ -92,7 +92,6 @@ fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature
     }
 }
 
-/// Largest number of characters of a submitter's text that a refusal repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
 fn beginning_of(text: &str) -> String {

@@ -1,5 +1,4 @@
-//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below
-//! zero.
+//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below zero.
 
 use std::collections::BTreeMap;
 

@@ -52,7 +52,6 @@ fn any_sold() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec(((0..6_u32, 0..4_u32, 0..4_u32), 0..5_u32, 0..6_u32), QUEUES)
 }
 
-/// Sums by walking all queues at each millisecond.
 #[derive(Default)]
 struct Naive {
     held: Vec<PerPool<u32>>,

@@ -23,7 +23,6 @@ impl SlotMemory {
         u32::try_from(task_mb.div_ceil(self.slot_mb[kind])).unwrap_or(u32::MAX).max(1)
     }
 
-    /// Whether a node with `slots` slots, `used` of them in use or granted in this heartbeat, has memory for a task.
     #[cfg(test)]
     pub(crate) fn has_room(&self, kind: Kind, task_mb: u64, slots: u32, used: u32) -> bool {
         task_mb <= self.slot_mb[kind].saturating_mul(u64::from(slots.saturating_sub(used)))
@@ -97,7 +96,6 @@ impl CapacityConfig {
         Self { slot_memory, ..self }
     }
 
-    /// The size of slots, if tasks take slots by their memory.
     pub(crate) fn slot_memory(&self) -> Option<SlotMemory> {
         self.slot_memory
     }
@@ -116,7 +114,6 @@ impl CapacityConfig {
         self.maximum_tasks_per_heartbeat
     }
 
-    /// Most maps that a heartbeat may grant after an off-switch map.
     pub(crate) fn maximum_tasks_after_off_switch(&self) -> u32 {
         self.maximum_tasks_after_off_switch
     }
@@ -174,8 +171,7 @@ impl CapacityQueue {
         })
     }
 
-    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave,
-    /// slot by slot.
+    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave, slot by slot.
     pub(super) fn without_share(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -221,7 +217,6 @@ impl CapacityQueue {
         &self.job_limits
     }
 
-    /// Its share of a cluster with so many slots of a kind.
     pub(crate) fn slot_share(&self, cluster_slots: u64) -> SlotShare {
         SlotShare::new(self.capacity, self.maximum_capacity, cluster_slots)
     }
@@ -230,10 +225,7 @@ impl CapacityQueue {
 impl CapacityConfig {
     /// What is in force after a reload: all of `read`, but an existing queue keeps its support of priorities.
     ///
-    /// The original keeps the old maximum in slots when `maximum-capacity` is removed; here it is lifted.
-    ///
-    /// # Errors
-    /// [`CapacityConfigError::QueueRemoved`]; `self` stays in force.
+    /// The original keeps the old maximum in slots when `maximum-capacity` is removed; here it is lifted. Where it fails, `self` stays in force.
     pub(crate) fn reload(&self, read: CapacityConfig) -> Result<CapacityConfig, CapacityConfigError> {
         let removed = self.queues.iter().find(|queue| read.queue(&queue.name).is_none());
         if let Some(queue) = removed {

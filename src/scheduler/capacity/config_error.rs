@@ -4,76 +4,40 @@ use crate::model::Decimal;
 
 use super::java_float::JavaFloat;
 
-/// The first value that cannot be used. Texts of 1.2.1 `CapacitySchedulerConf`, `CapacityTaskScheduler`,
-/// `CapacitySchedulerQueue`.
+/// The first value that cannot be used. Texts of 1.2.1 `CapacitySchedulerConf`, `CapacityTaskScheduler`, `CapacitySchedulerQueue`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityConfigError {
-    /// `mapred.queue.names` is empty.
     #[error("System has no queue configured")]
     NoQueue,
     #[error("Queue '{queue}' is named twice")]
     NamedTwice { queue: String },
     #[error("Queue '{queue}' doesn't have configured capacity!")]
     NoCapacity { queue: String },
-    /// `capacity` is not between 0 and 100.
     #[error("Illegal capacity for queue {queue} of {}", JavaFloat(*value))]
-    Capacity {
-        queue: String,
-        /// Percent.
-        value: Decimal,
-    },
-    /// `maximum-capacity` is over 100.
+    Capacity { queue: String, value: Decimal },
     #[error("Illegal maximum-capacity for queue {queue} of {}", JavaFloat(*value))]
-    MaximumCapacity {
-        queue: String,
-        /// Percent.
-        value: Decimal,
-    },
+    MaximumCapacity { queue: String, value: Decimal },
     /// `maximum-capacity` is below `capacity`. The original ends with a blank and does not name the queue.
     #[error("maximum-capacity {} for a queue should be greater than or equal to capacity ", JavaFloat(*value))]
-    MaximumBelowCapacity {
-        queue: String,
-        /// Percent.
-        value: Decimal,
-    },
-    /// `minimum-user-limit-percent` is not between 1 and 100.
+    MaximumBelowCapacity { queue: String, value: Decimal },
     #[error("Invalid user limit : {value} for queue : {queue}")]
-    UserLimit {
-        queue: String,
-        /// Percent.
-        value: i32,
-    },
+    UserLimit { queue: String, value: i32 },
     /// `user-limit-factor` would give no user a slot; the original accepts it.
     #[error("Invalid user limit factor : {} for queue : {queue}", JavaFloat(*value))]
     UserLimitFactor { queue: String, value: Decimal },
     /// `init-accept-jobs-factor` is not positive. The original speaks of another key.
     #[error("Invalid maximum jobs per user configuration {value}")]
     InitAcceptJobsFactor { queue: String, value: i32 },
-    /// A limit for each user exceeds the limit for the queue.
     #[error("Illegal queue configuration for queue '{queue}'")]
     ContradictingLimits { queue: String },
-    /// The capacities do not add to a whole of 100.
     #[error("Sum of queue capacities not 100% at {}", JavaFloat(*sum))]
-    SumOfCapacities {
-        /// Percent.
-        sum: Decimal,
-    },
-    /// `maximum-system-jobs` is not positive.
+    SumOfCapacities { sum: Decimal },
     #[error("Invalid maximum system jobs: {value}")]
-    MaximumSystemJobs {
-        /// Jobs.
-        value: i32,
-    },
-    /// `init-poll-interval` is not positive.
+    MaximumSystemJobs { value: i32 },
     #[error("Invalid initializater poller interval {value_ms}")]
     InitPollInterval { value_ms: i64 },
-    /// `init-worker-threads` is not positive.
     #[error("Invalid initializater worker thread number {value}")]
-    InitWorkerThreads {
-        /// Threads.
-        value: i32,
-    },
-    /// A reload lacks a queue of the running configuration.
+    InitWorkerThreads { value: i32 },
     #[error("Couldn't find queue '{queue}' during refresh!")]
     QueueRemoved { queue: String },
 }

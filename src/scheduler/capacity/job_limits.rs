@@ -19,7 +19,6 @@ pub(crate) struct JobLimits {
 }
 
 impl JobLimits {
-    /// Limits that refuse nothing.
     pub(crate) const NONE: JobLimits = JobLimits {
         initialized: u64::MAX,
         initialized_per_user: u64::MAX,
@@ -61,40 +60,15 @@ pub enum RefusedJob {
         "Job '{job}' from user '{user}' rejected since it has {tasks} tasks which exceeds the limit of {limit} tasks \
          per-user which can be initialized for queue '{queue}'"
     )]
-    TooManyTasks {
-        job: String,
-        user: String,
-        /// Its maps and reduces.
-        tasks: u64,
-        /// Active tasks of one user.
-        limit: i64,
-        queue: String,
-    },
-    /// The queue has accepted all it may.
+    TooManyTasks { job: String, user: String, tasks: u64, limit: i64, queue: String },
     #[error(
         "Job '{job}' from user '{user}' rejected since queue '{queue}' already has {counts} - Exceeds limit of {limit} \
          jobs to accept"
     )]
-    QueueFull {
-        job: String,
-        user: String,
-        queue: String,
-        counts: StageCounts,
-        /// Jobs that it accepts.
-        limit: u64,
-    },
-    /// The queue has accepted all it may of this user.
+    QueueFull { job: String, user: String, queue: String, counts: StageCounts, limit: u64 },
     #[error(
         "Job '{job}' rejected since user '{user}' already has {counts} -  Exceeds limit of {limit} jobs to accept in \
          queue '{queue}' per user"
     )]
-    UserFull {
-        job: String,
-        user: String,
-        /// Jobs of the user in the queue.
-        counts: StageCounts,
-        /// Jobs that it accepts of one user.
-        limit: u64,
-        queue: String,
-    },
+    UserFull { job: String, user: String, counts: StageCounts, limit: u64, queue: String },
 }

@@ -12,7 +12,6 @@ pub(crate) enum JobStage {
     Running,
 }
 
-/// Jobs of a queue, or of one user in it, by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageCounts {
     pub(crate) waiting: u64,
@@ -21,7 +20,6 @@ pub struct StageCounts {
 }
 
 impl StageCounts {
-    /// Initialising or running.
     pub(crate) fn initialized(&self) -> u64 {
         self.initializing.saturating_add(self.running)
     }
@@ -39,7 +37,6 @@ impl StageCounts {
     }
 }
 
-/// As the refusal of a job counts them.
 impl fmt::Display for StageCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { waiting, initializing, running } = self;
@@ -54,15 +51,12 @@ pub(crate) struct JobRank {
     priority: u8,
     /// Start time, wall clock, milliseconds.
     start_ms: i64,
-    /// Sequence of submission.
     order: u64,
 }
 
 impl JobRank {
-    /// Before every job.
     pub(super) const FIRST: JobRank = JobRank { priority: 0, start_ms: i64::MIN, order: 0 };
 
-    /// The rank of a job in a queue that does or does not support priorities.
     pub(crate) fn new(supports_priority: bool, priority: u8, start_ms: i64, order: u64) -> Self {
         Self { priority: if supports_priority { priority } else { 0 }, start_ms, order }
     }

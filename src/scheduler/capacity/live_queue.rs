@@ -59,7 +59,6 @@ impl LiveQueue {
         self.cluster_slots = cluster_slots(totals);
     }
 
-    /// The limit of the queue or the user that keeps an app from one more task.
     pub(super) fn slot_limit(&self, live: &LiveApp, kind: Kind) -> Option<Hold> {
         let slots = &self.slots[kind];
         match slots.verdict(live.user, live.slots_per_task[kind]) {
@@ -74,8 +73,7 @@ impl LiveQueue {
         }
     }
 
-    /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts
-    /// as full.
+    /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts as full.
     pub(super) fn fill(&self, pool: Pool, occupied: u32) -> Ratio {
         let percent_millionths = self.settings.capacity().times(1_000_000);
         let whole = NonZeroU64::new(percent_millionths.saturating_mul(self.cluster_slots[pool]));
@@ -101,12 +99,10 @@ impl LiveQueue {
         &self.settings
     }
 
-    /// The place of an app among its jobs.
     pub(super) fn rank_of(&self, app: &AppSpec) -> JobRank {
         JobRank::new(self.settings.supports_priority(), app.priority, app.start_ms, app.order)
     }
 
-    /// Its numbers at this moment, for pages.
     pub(super) fn detail(&self) -> QueueDetail {
         QueueDetail {
             settings: self.settings.clone(),
@@ -117,7 +113,6 @@ impl LiveQueue {
         }
     }
 
-    /// Its scheduling information.
     pub(super) fn report(&self) -> String {
         let usage = PerKind::new(self.slots.map.usage(), self.slots.reduce.usage());
         let kind = |kind: Kind| KindReport { share: self.slots[kind].share(), usage: &usage[kind] };
@@ -132,7 +127,6 @@ fn cluster_slots(totals: &Totals) -> PerPool<u64> {
     PerPool::new(map, reduce, totals.all_slots())
 }
 
-/// Slots of all pools.
 pub(super) fn sum(held: PerPool<u32>) -> u32 {
     held.map.saturating_add(held.reduce).saturating_add(held.container)
 }
@@ -147,11 +141,9 @@ pub(super) struct LiveApp {
     /// The part of the queue that belongs to its user.
     pub(super) user: GroupId,
     pub(super) slots_per_task: PerKind<u32>,
-    /// As counted in its queue.
     pub(super) holding: PerKind<AppHolding>,
     /// Reservations that this heartbeat turned into tasks; they count until it ends.
     pub(super) used_reservations: PerKind<u32>,
-    /// Whether its user counts as active because of it.
     pub(super) is_active: PerKind<bool>,
     pub(super) unfinished_maps: u32,
     pub(super) wait: LocalityWait,
@@ -171,7 +163,6 @@ impl LiveApp {
         self.wait_factor.unwrap_or_else(computed)
     }
 
-    /// Its wait for maps near their input.
     pub(super) fn far_wait(&self, app: &App, view: &View<'_>) -> Option<Hold> {
         let waits = app.tables.map.waiting() > 0 && self.slots_per_task.map == 1;
         let trackers = view.totals.nodes;

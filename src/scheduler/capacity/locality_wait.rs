@@ -3,7 +3,6 @@
 /// Opportunities of a job that got a reserved node: far maps are allowed until a near one resets the count.
 const OVERRIDDEN: u64 = 1_000_000;
 
-/// Opportunities since the last near map of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LocalityWait {
     opportunities: u64,
@@ -17,12 +16,10 @@ pub(crate) struct WaitFactor {
 }
 
 impl LocalityWait {
-    /// The job is asked for a map.
     pub(crate) fn count_opportunity(&mut self) {
         self.opportunities = self.opportunities.saturating_add(1);
     }
 
-    /// The job got a map near its data.
     pub(crate) fn reset(&mut self) {
         self.opportunities = 0;
     }
@@ -48,7 +45,6 @@ impl LocalityWait {
 }
 
 impl WaitFactor {
-    /// All trackers.
     pub(crate) const ONE: WaitFactor = WaitFactor { part: 1, whole: 1 };
 
     /// The factor of a job whose splits are on `split_hosts` distinct hosts of a cluster of `cluster_hosts`.

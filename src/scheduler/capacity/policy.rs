@@ -314,7 +314,6 @@ impl Capacity {
         }
     }
 
-    /// Wakes a user whose slots became fewer.
     fn wake_user(&self, queue: GroupId, user: GroupId, reaction: &mut Reaction<'_>) {
         let has_one_size = |queue: &LiveQueue| Kind::ALL.into_iter().all(|kind| queue.slots[kind].has_one_size());
         match self.queues.get(&queue).is_some_and(has_one_size) {
@@ -323,7 +322,6 @@ impl Capacity {
         }
     }
 
-    /// Wakes what raised limits let run again.
     fn release(&mut self, id: GroupId, reaction: &mut Reaction<'_>) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         for kind in Kind::ALL {
@@ -583,7 +581,6 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
     }
 }
 
-/// Whether an app is paused and nothing of it runs.
 fn has_paused(app: &App) -> bool {
     app.is_paused && app.running == PerPool::default()
 }

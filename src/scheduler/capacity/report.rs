@@ -16,11 +16,9 @@ pub(crate) struct QueueReport<'a> {
     pub(crate) queue: &'a CapacityQueue,
     pub(crate) slots: PerKind<KindReport<'a>>,
     pub(crate) jobs: StageCounts,
-    /// Users with a job in it.
     pub(crate) users: u64,
 }
 
-/// One kind of slot in a [`QueueReport`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KindReport<'a> {
     pub(crate) share: SlotShare,
@@ -97,7 +95,6 @@ pub(crate) struct QueueDetail {
     pub(crate) settings: CapacityQueue,
     pub(crate) slots: PerKind<QueueSlotsDetail>,
     pub(crate) jobs: StageCounts,
-    /// Users with a job in it.
     pub(crate) users: u64,
     /// Maps and reduces of initialising and running jobs.
     pub(crate) active_tasks: u64,
@@ -108,7 +105,6 @@ pub(crate) struct QueueSlotsDetail {
     /// The queue's slots in the cluster as it is now.
     pub(crate) share: SlotShare,
     pub(crate) usage: SlotUsage,
-    /// Users with a task that waits.
     pub(crate) active_users: u32,
     /// Slots that one user may hold now, tasks of one slot each.
     pub(crate) user_limit: u64,

@@ -9,7 +9,6 @@ use crate::model::Decimal;
 /// A queue's slots of one kind, computed again whenever the cluster's slots change.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotShare {
-    /// Its guaranteed slots.
     pub(crate) capacity: u32,
     /// Its maximum; none: no limit is configured. Zero limits nothing either, though it is printed: the share of the
     /// cluster comes to less than one slot.
@@ -37,7 +36,6 @@ impl SlotShare {
     }
 }
 
-/// Usage of a queue for one kind of slot.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct SlotUsage {
     /// Attempts of running jobs.
@@ -48,24 +46,16 @@ pub(crate) struct SlotUsage {
     pub(crate) by_user: BTreeMap<Arc<str>, u32>,
 }
 
-/// What a queue's limits say about one more task of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum SlotVerdict {
     Allowed,
-    QueueAtMaximum {
-        maximum: u32,
-    },
-    /// The user would exceed the user limit.
-    UserAtLimit {
-        limit: u64,
-    },
+    QueueAtMaximum { maximum: u32 },
+    UserAtLimit { limit: u64 },
 }
 
-/// The user limit of a queue for one kind of slot, at one moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct UserLimit {
     pub(crate) share: SlotShare,
-    /// Slots that the queue occupies.
     pub(crate) occupied: u32,
     /// Users with a running job that has pending tasks.
     pub(crate) active_users: u32,
@@ -97,7 +87,6 @@ impl UserLimit {
         equal_part.max(minimum)
     }
 
-    /// Whether a user that occupies `by_user` slots may take `slots` more.
     pub(crate) fn verdict(&self, by_user: u32, slots: u32) -> SlotVerdict {
         if let Some(maximum) = self.share.maximum.filter(|_| !self.share.has_room(self.occupied, slots)) {
             return SlotVerdict::QueueAtMaximum { maximum };

@@ -49,7 +49,6 @@ impl Default for WrittenConfig {
 }
 
 impl WrittenQueue {
-    /// A queue about which the file says only its capacity.
     pub fn with_defaults(name: &str, capacity: Option<Decimal>) -> Self {
         Self {
             name: name.to_owned(),

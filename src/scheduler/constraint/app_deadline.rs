@@ -13,10 +13,8 @@ pub struct AppDeadline {
     pub plan: Option<JobPlan>,
 }
 
-/// What a user asks of a job's deadline.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DeadlineChange {
-    /// The job becomes one without a deadline.
     Clear,
     Set(NewDeadline),
 }

@@ -12,7 +12,6 @@ pub(crate) struct UnfinishedJob {
     /// When it was submitted, epoch microseconds.
     pub(crate) arrival_us: i64,
     pub(crate) left: PerKind<u32>,
-    /// Slots that it holds.
     pub(crate) held: PerKind<u32>,
 }
 

@@ -12,24 +12,16 @@ pub struct HistoryConfig {
     pub(crate) alpha_millionths: u64,
 }
 
-/// How the scheduler admits, assigns and treats what is late.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConstraintConfig {
-    /// How work is divided among slots.
     pub model: Model,
-    /// How many slots a job with a deadline gets.
     pub strategy: Strategy,
-    /// What becomes of a job that misses its deadline.
     pub on_missed: OnMissed,
-    /// What becomes of a job whose deadline cannot be kept.
     pub admission: Admission,
-    /// For how long an admitted job is promised its map slots.
     pub slots: AdmissionSlots,
     /// Whether a job that is at risk gets more slots while some are free.
     pub escalates: bool,
-    /// Costs of jobs of which nothing else is known.
     pub default_costs: DefaultCosts,
-    /// How costs are learned from jobs that have run.
     pub history: HistoryConfig,
 }
 
@@ -117,7 +109,6 @@ pub struct DeadlineSpec {
     pub(crate) keys: KeySpread,
 }
 
-/// A deadline as stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Due {
     /// So long after the submission, ms (`mapred.job.deadline.ms`).

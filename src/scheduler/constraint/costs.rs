@@ -21,8 +21,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
-    /// copies nor reduces.
+    /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither copies nor reduces.
     pub(crate) fn work(&self, input: &InputVolume, reduces: u32, keys: KeySpread) -> JobWork {
         let of_output = |us_per_mb: u64| match reduces {
             0 => 0,
@@ -49,13 +48,9 @@ fn duration_us(bytes: u128, us_per_mb: u64, ratio_millionths: u128) -> u64 {
 /// What is known of costs, each by itself: of one job that has run, or of many.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) struct KnownCosts {
-    /// Of one MB of input in a map, microseconds.
     pub(crate) map_us_per_mb: Option<u64>,
-    /// Of one MB of map output in a reduce, microseconds.
     pub(crate) reduce_us_per_mb: Option<u64>,
-    /// Of moving one MB of map output to a reduce, microseconds.
     pub(crate) copy_us_per_mb: Option<u64>,
-    /// Map output by map input, millionths.
     pub(crate) filter_millionths: Option<u64>,
 }
 

@@ -38,7 +38,6 @@ pub(super) struct DeadlineJob {
     arrival_us: i64,
     pub(super) state: DeadlineState,
     phase: PlanPhase,
-    /// When its maps start.
     start_us: i64,
     /// When its maps have ended, if all is as believed.
     maps_until_us: i64,
@@ -48,13 +47,11 @@ pub(super) struct DeadlineJob {
     minimum: PerKind<u32>,
     /// When all its reduces must have started.
     latest_reduce_start_us: i64,
-    /// When its last map ended.
     reduce_start_us: Option<i64>,
     /// When its reduces should have ended.
     reduces_until_us: i64,
     /// Tasks that are neither done nor given up.
     left: PerKind<u32>,
-    /// Slots that it holds.
     held: PerKind<u32>,
     /// Of these, what counts as held by the promised.
     pub(super) counted_held: PerKind<u32>,
@@ -113,7 +110,6 @@ impl DeadlineJob {
         self.noted_moment_us = None;
     }
 
-    /// Promises it slots for what is left of it.
     pub(super) fn set_plan(&mut self, plan: JobPlan, model: Model, slots: AdmissionSlots, now_us: i64) {
         let work = self.work_left(model, now_us);
         self.state = DeadlineState::OnTime;
@@ -280,7 +276,6 @@ impl DeadlineJob {
         }
     }
 
-    /// When its phase ends by the clock; none: it does not.
     pub(super) fn next_moment_us(&self) -> Option<i64> {
         let has_maps = self.state != DeadlineState::Late && self.left.map > 0;
         match self.phase {
@@ -305,7 +300,6 @@ impl DeadlineJob {
         ReducePlan { at_a_time, start_us, until_us: self.deadline.due_us, is_kept: true }
     }
 
-    /// All reduces together if they start now.
     pub(super) fn all_reduces(&self, model: Model, start_us: i64) -> ReducePlan {
         let work = &self.deadline.work;
         let end_us = start_us.saturating_add_unsigned(model.after_maps_us(work));
@@ -389,7 +383,6 @@ impl DeadlineJob {
         matches!(self.phase, PlanPhase::Before | PlanPhase::Within)
     }
 
-    /// What is left of it, for a plan that begins now.
     pub(super) fn work_left(&self, model: Model, now_us: i64) -> JobWork {
         let work = self.deadline.work;
         match model {
@@ -452,7 +445,6 @@ impl RunningMaps {
         self.starts_us.iter().map(elapsed).fold(0, u64::saturating_add)
     }
 
-    /// When the first began; none: none runs.
     pub(super) fn first_start_us(&self) -> Option<i64> {
         self.starts_us.front().copied()
     }

@@ -33,7 +33,6 @@ pub(crate) struct DeadlineDetail {
     pub(crate) minimum: PerKind<u32>,
     /// When its maps start, epoch microseconds; none: they have, or no slots are promised.
     pub(crate) planned_start_us: Option<i64>,
-    /// Whether maps are left when the slots promised for them are no more.
     pub(crate) is_promise_over: bool,
     /// When all its reduces must have started, epoch microseconds.
     pub(crate) latest_reduce_start_us: i64,

@@ -12,7 +12,6 @@ pub struct JobWork {
     pub copy_us: u64,
     /// Time that one slot needs for all reduces.
     pub reduce_us: u64,
-    /// How its keys spread over the reduces.
     pub keys: KeySpread,
 }
 
@@ -56,7 +55,6 @@ impl JobWork {
     }
 }
 
-/// How the keys of a job spread over its reduces.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum KeySpread {
     #[default]
@@ -65,14 +63,10 @@ pub enum KeySpread {
     Single,
 }
 
-/// The input of a job's maps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct InputVolume {
-    /// One for each map.
     pub(crate) splits: u32,
-    /// The lengths of all splits together.
     pub(crate) bytes: u128,
-    /// The length of the largest split.
     pub(crate) largest_bytes: u64,
 }
 

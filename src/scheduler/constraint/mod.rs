@@ -1,5 +1,4 @@
-//! The constraint scheduler (seed 001): a job with a deadline is admitted if the cluster can keep it, and gets the least
-//! slots that do.
+//! The constraint scheduler (seed 001): a job with a deadline is admitted if the cluster can keep it, and gets the least slots that do.
 //!
 //! [`DeadlineSpec`] is what a job says, [`JobWork`] what it has to do, [`Model`] the formulas, [`Ledger`] the slots that
 //! admitted jobs are promised, [`admit`] the test that a new deadline has to pass. The policy keeps a plan for each job

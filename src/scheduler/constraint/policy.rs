@@ -1,5 +1,4 @@
-//! The policy: earliest deadline first, each job with the least slots that keep its deadline; what no job is promised goes
-//! to the others.
+//! The policy: earliest deadline first, each job with the least slots that keep its deadline; what no job is promised goes to the others.
 //!
 //! No task is preempted, so a slot that may soon be claimed is not lent: what is beyond the promises is counted before each
 //! grant to a job that was promised nothing.
@@ -56,7 +55,6 @@ pub(crate) struct Constraint {
 const CLAIMS: u8 = 0;
 /// Jobs that have their minimums and may have more.
 const BEYOND_MINIMUM: u8 = 1;
-/// Jobs that missed their deadlines.
 const LATE: u8 = 2;
 /// Jobs without a deadline, by priority from here on.
 const BEST_EFFORT: u8 = 3;
@@ -64,7 +62,6 @@ const BEST_EFFORT: u8 = 3;
 /// A task of a job that was promised nothing is believed to end within this time.
 pub(super) const LENT_FOR_US: i64 = 3_600_000_000;
 
-/// What keeps a job from a slot, or does not.
 enum ListPlace {
     Claim,
     /// It may have one that is promised to no job.
@@ -94,8 +91,7 @@ impl Constraint {
         us(self.now.wall_ms)
     }
 
-    /// Slots that deadlines may count on: all but those of jobs that are promised nothing, and those that have no room
-    /// beside containers.
+    /// Slots that deadlines may count on: all but those of jobs that are promised nothing, and those that have no room beside containers.
     pub(super) fn supply(&self, totals: &Totals) -> SlotSupply {
         let of = |kind: Kind| {
             let others = totals.held[kind].saturating_sub(self.held[kind]);
@@ -117,7 +113,6 @@ impl Constraint {
         }
     }
 
-    /// What keeps an app from slots of a kind that are free.
     fn hold_of(&self, app: &App, kind: Kind, totals: &Totals) -> Option<Hold> {
         let job = self.jobs.get(&app.spec.id);
         if let Some(job) = job.filter(|job| kind == Kind::Reduce && !job.may_reduce()) {
@@ -428,12 +423,10 @@ impl Policy for Constraint {
     }
 }
 
-/// Epoch microseconds.
 pub(super) fn us(wall_ms: i64) -> i64 {
     wall_ms.saturating_mul(1_000)
 }
 
-/// Whether a task that is promised no slot gets one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Lending {
     /// A slot is free until it ends.
@@ -444,7 +437,6 @@ pub(super) enum Lending {
     Promised,
 }
 
-/// Whether a slot is free.
 pub(super) fn has_free(kind: Kind, totals: &Totals) -> bool {
     totals.slots[kind] > totals.held[kind].saturating_add(totals.occupied[kind])
 }

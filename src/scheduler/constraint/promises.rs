@@ -24,7 +24,6 @@ impl Constraint {
         }
     }
 
-    /// Looks which deadlines are kept, the earliest first.
     pub(super) fn check_deadlines(&mut self, totals: &Totals, reaction: &mut Reaction<'_>) {
         let (model, now_us) = (self.config.model, self.now_us());
         let ids: Vec<(i64, AppId)> = self.by_due.iter().copied().collect();
@@ -115,7 +114,6 @@ impl Constraint {
 }
 
 impl Constraint {
-    /// The ledger and the slots of the promised equal a recount.
     pub(super) fn check_promises(&self, view: &View<'_>, violations: &mut Violations) {
         let (mut ledger, mut held): (Ledger, PerKind<u64>) = (Ledger::default(), PerKind::default());
         // Any order gives the same sums.

@@ -19,7 +19,6 @@ pub(in crate::scheduler) struct Bag {
     pub(super) starved: Option<(AppId, RequestType)>,
     /// The application and type that its room is kept for.
     pub(super) reserved: Option<(AppId, RequestType)>,
-    /// Room that a round of preemption has found for what waits.
     pub(super) earmarked: Vec<Earmark>,
 }
 
@@ -119,9 +118,7 @@ impl Amount {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Earmark {
     pub(crate) app: AppId,
-    /// What it waits for.
     pub(crate) pool: Pool,
-    /// Memory and cores that it takes.
     pub(crate) room: Capability,
     /// Whether it is the setup of a job, which its caller launches beside the tasks that wait.
     pub(crate) is_setup: bool,

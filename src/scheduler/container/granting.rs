@@ -1,5 +1,4 @@
-//! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it
-//! gets room.
+//! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it gets room.
 
 use std::collections::BTreeMap;
 
@@ -164,7 +163,6 @@ impl Scheduler {
         true
     }
 
-    /// Takes what a limit refuses out of the order; whether it is out.
     fn park(&mut self, app: AppId, verdict: Verdict) -> bool {
         match verdict {
             Verdict::ParkApp => {
@@ -182,7 +180,6 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// What the policy says to a container of an application on a node.
     pub(super) fn review_container(&self, id: AppId, node: TrackerId, request: &RequestType) -> Verdict {
         let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some((app, node)) = apps.get(&id).zip(nodes.get(&node)) else { return Verdict::NotOnThisNode };

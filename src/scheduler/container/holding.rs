@@ -79,8 +79,7 @@ impl Scheduler {
 }
 
 impl Scheduler {
-    /// Compares what applications hold and what the index of nodes says with a recount: slow, for builds with debug
-    /// assertions.
+    /// Compares what applications hold and what the index of nodes says with a recount: slow, for builds with debug assertions.
     pub(in crate::scheduler) fn check_containers(&self, violations: &mut Violations) {
         for (id, app) in &self.apps {
             let running = app.containers.as_ref().map_or(0, |demand| demand.total_running());

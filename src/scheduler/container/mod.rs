@@ -1,18 +1,10 @@
 //! Containers: applications ask for them by request tables whose rows are gates, nodes have memory and cores for them.
 //!
-//! The caller sets rows ([`Scheduler::ask`]) and nodes ([`Scheduler::set_bag`], [`Scheduler::set_takes_containers`]),
-//! reports ends ([`Scheduler::end_container`]), and after each event lets the scheduler grant what has become possible
-//! ([`Scheduler::grant_containers`], [`Scheduler::grant_containers_on`]). A [`ContainerSource`] takes each container.
+//! The caller sets rows (`Scheduler::ask`) and nodes (`Scheduler::set_bag`, `Scheduler::set_takes_containers`),
+//! reports ends (`Scheduler::end_container`), and after each event lets the scheduler grant what has become possible
+//! (`Scheduler::grant_containers`, `Scheduler::grant_containers_on`). A [`ContainerSource`] takes each container.
 //!
-//! A policy orders applications and jobs of one group by the same keys. Inside an application its types are served
-//! strictly in their order.
-//!
-//! [`Scheduler::ask`]: super::Scheduler::ask
-//! [`Scheduler::set_bag`]: super::Scheduler::set_bag
-//! [`Scheduler::set_takes_containers`]: super::Scheduler::set_takes_containers
-//! [`Scheduler::end_container`]: super::Scheduler::end_container
-//! [`Scheduler::grant_containers`]: super::Scheduler::grant_containers
-//! [`Scheduler::grant_containers_on`]: super::Scheduler::grant_containers_on
+//! A policy orders applications and jobs of one group by the same keys. Inside an application its types are served strictly in their order.
 
 mod asking;
 pub(super) mod bag;

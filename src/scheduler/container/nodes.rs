@@ -7,14 +7,12 @@ use crate::scheduler::change::Change;
 use super::bag::Bag;
 
 impl Scheduler {
-    /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of
-    /// [`Capability::slots`]. Default 1,024 MB and 1 core. Call it before there are containers: those held keep the
-    /// slots that they were counted with.
+    /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of [`Capability::slots`]. Default
+    /// 1,024 MB and 1 core. Call it before there are containers: those held keep the slots that they were counted with.
     pub(crate) fn set_slot_size(&mut self, slot: Capability) {
         self.containers.slot = slot;
     }
 
-    /// The memory and cores of one slot.
     pub(crate) fn slot_size(&self) -> Capability {
         self.containers.slot
     }
@@ -73,7 +71,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether containers may be granted on a node.
     pub(crate) fn takes_containers(&self, node: TrackerId) -> bool {
         self.bag(node).is_some_and(|bag| bag.takes_containers)
     }

@@ -1,6 +1,5 @@
 //! A container that is about to be granted, as a policy sees it.
 
-/// What a container would take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::scheduler) struct OfferedContainer {
     slots: u32,
@@ -12,7 +11,6 @@ impl OfferedContainer {
         Self { slots, blocks }
     }
 
-    /// Slots that it stands for.
     pub(in crate::scheduler) fn slots(&self) -> u32 {
         self.slots
     }

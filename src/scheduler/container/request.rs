@@ -86,19 +86,12 @@ pub(crate) struct UnreportedGrant<'a> {
     pub(crate) counted: &'a CountedRows,
 }
 
-/// Why rows were not accepted; none of them was.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AskError {
-    /// The application is not known, or was removed.
     #[error("{0} is not known")]
     UnknownApp(AppId),
     #[error("{name} at {request} wants {count} containers, more than {MAX_COUNT}")]
-    CountTooLarge {
-        request: RequestType,
-        name: RowName,
-        /// What it wants.
-        count: u32,
-    },
+    CountTooLarge { request: RequestType, name: RowName, count: u32 },
     #[error("{0} request types, more than {MAX_TYPES}")]
     TooManyTypes(usize),
     #[error("{0} rows in all, more than {MAX_ROWS}")]
@@ -127,7 +120,6 @@ pub(crate) struct ContainerGrant {
     pub(crate) slots: u32,
 }
 
-/// Takes containers as they are granted.
 pub(crate) trait ContainerSource {
     /// Takes a container; false: not now, for example because the application holds as many as it may. Nothing was
     /// counted then, and this application is passed over until the node is offered again.

@@ -12,7 +12,6 @@ use super::state::WaitingHousekeeping;
 use super::{Earmark, RequestType};
 
 impl Scheduler {
-    /// The application and type that the room of a node is kept for.
     pub(crate) fn reservation_on(&self, node: TrackerId) -> Option<(AppId, RequestType)> {
         self.bag(node)?.reserved
     }
@@ -42,7 +41,6 @@ impl Scheduler {
         true
     }
 
-    /// Keeps the room of a node no more.
     pub(in crate::scheduler) fn end_container_reservation(&mut self, node: TrackerId) {
         let Some((id, request)) = self.bag_mut(node).and_then(|bag| bag.reserved.take()) else { return };
         if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
@@ -51,7 +49,6 @@ impl Scheduler {
         self.containers.freed.insert(node);
     }
 
-    /// Ends the reservation of a type, if it has one.
     pub(super) fn drop_reservation_of(&mut self, id: AppId, request: RequestType) {
         let table = self.demand(id).and_then(|demand| demand.types.get(&request));
         if let Some(node) = table.and_then(|table| table.reserved_on) {
@@ -67,7 +64,6 @@ impl Scheduler {
         }
     }
 
-    /// The same of all that are kept for an application.
     pub(super) fn check_reservations_of(&mut self, id: AppId) {
         let types = self.demand(id).into_iter().flat_map(|demand| demand.types.values());
         let reserved: Vec<TrackerId> = types.filter_map(|table| table.reserved_on).collect();

@@ -18,7 +18,6 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) freed: BTreeSet<TrackerId>,
     /// Applications that may be granted more than before.
     pub(super) asked: BTreeSet<AppId>,
-    /// Nodes with room that is earmarked.
     pub(super) earmarking: BTreeSet<TrackerId>,
     /// The node whose heartbeat this is, from its offer to containers on, after its tasks, until all has been granted.
     pub(super) beating: Option<TrackerId>,
@@ -32,7 +31,6 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) stale: BTreeSet<GroupId>,
     /// Whether nodes have.
     pub(super) are_all_stale: bool,
-    /// Setups, cleanups and task-cleanups that wait.
     pub(super) housekeeping: WaitingHousekeeping,
 }
 
@@ -70,7 +68,6 @@ impl ContainerState {
         self.are_all_stale = true;
     }
 
-    /// Applications with rows, by the groups that count them.
     pub(in crate::scheduler) fn asking(&self) -> impl Iterator<Item = &(GroupId, AppId)> {
         self.asking.iter()
     }

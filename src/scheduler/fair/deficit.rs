@@ -16,7 +16,6 @@ pub(super) struct Deficit(pub(super) i128);
 /// What a runnable job asks for when minimums are dealt or slots are divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct JobClaim {
-    /// Slots that it could use.
     pub(super) demand: u32,
     pub(super) weight: PartsPerMillion,
     pub(super) deficit: Deficit,
@@ -103,7 +102,6 @@ pub(super) fn job_shares(jobs: &[(PartsPerMillion, u32)], slots: u32) -> Vec<Sha
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct JobDeficit {
     pub(super) deficit: Deficit,
-    /// Its part of its pool's minimum.
     pub(super) min: u32,
     /// Its fair share at the last update.
     share: Share,

@@ -72,11 +72,9 @@ impl Default for HeartbeatCaps {
 
 #[derive(Debug, Default)]
 pub(super) struct HeartbeatNotes {
-    /// Tasks on the node before it.
     pub(super) in_use: PerKind<u32>,
     /// Jobs asked for a map in vain.
     missed: Vec<AppId>,
-    /// Jobs that launched a map.
     launched: Vec<AppId>,
 }
 

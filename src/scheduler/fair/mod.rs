@@ -1,5 +1,4 @@
-//! The fair scheduler: pools share the slots in proportion to their weights, after their minimums (1.2.1 contrib
-//! `FairScheduler`).
+//! The fair scheduler: pools share the slots in proportion to their weights, after their minimums (1.2.1 contrib `FairScheduler`).
 //!
 //! The policy rests on decisions over plain values: the allocation file ([`allocation_file`]), the periodic update of
 //! demands, weights and shares, the order of pools and jobs, what a heartbeat may give ([`heartbeat_plan`],

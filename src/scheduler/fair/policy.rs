@@ -45,11 +45,9 @@ pub(in crate::scheduler) struct Fair {
     /// Demand of all pools at the last update.
     pub(super) runnable: PerKind<u64>,
     pub(super) delays: LocalityDelays,
-    /// Jobs added since the last update.
     pub(super) added: Vec<AppId>,
     /// Jobs that limits admit and that have not begun yet, in order.
     pub(super) admitted: Vec<AppId>,
-    /// Jobs that have ended since the last update.
     pub(super) ended: Vec<AppId>,
     pub(super) last_update: Now,
     last_heartbeat_ms: u64,
@@ -59,7 +57,6 @@ pub(in crate::scheduler) struct Fair {
 }
 
 impl Fair {
-    /// A policy without pools and jobs.
     pub(in crate::scheduler) fn new(options: FairOptions, allocations: Arc<Allocations>) -> Self {
         Self {
             options,
@@ -155,7 +152,6 @@ impl Fair {
         })
     }
 
-    /// What keeps a job that runs from more slots.
     fn slot_holds(&self, app: &App, job: &FairJob, view: &View<'_>, now: Now) -> Vec<Hold> {
         let mut holds = Vec::new();
         for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {

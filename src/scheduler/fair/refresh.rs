@@ -80,8 +80,7 @@ impl Fair {
         deficits.into_iter().map(|(deficit, _)| deficit).collect()
     }
 
-    /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the
-    /// original makes one.
+    /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the original makes one.
     pub(super) fn admit_added(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match self.added[..] {
             [] => {}

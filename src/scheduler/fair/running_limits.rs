@@ -4,14 +4,13 @@ use rustc_hash::FxHashMap;
 
 use super::allocations::{Allocations, PoolNode, with_ancestors};
 
-/// A limit on running jobs that is reached.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RunningLimit {
-    /// That of the job's user.
-    OfUser { limit: u32 },
+    OfUser {
+        limit: u32,
+    },
     /// That of its pool, or of one around it.
     OfPool {
-        /// Index of that pool.
         pool: usize,
         limit: u32,
     },
@@ -35,9 +34,6 @@ impl<'a> RunningLimits<'a> {
 
     /// Admits one more job of the user, which is set up or waits for that, to the pool. It counts if so; a job that one
     /// limit keeps out counts against no other.
-    ///
-    /// # Errors
-    /// The first limit that is reached.
     pub(crate) fn admit(&mut self, user: &'a str, pool: usize) -> Result<(), RunningLimit> {
         let reached = |count: u32, max: Option<u32>| max.filter(|max| count >= *max);
         let of_user = self.by_user.entry(user).or_default();

@@ -1,5 +1,4 @@
-//! Fair shares (1.2.1 `SchedulingAlgorithms.computeFairShares`): divides slots in proportion to weights, between
-//! minimum and demand.
+//! Fair shares (1.2.1 `SchedulingAlgorithms.computeFairShares`): divides slots in proportion to weights, between minimum and demand.
 //!
 //! The original searches the ratio of slots to weight with 25 halvings; here it is a fraction, and shares are exact to
 //! the millionth, rounded down.
@@ -9,10 +8,8 @@ use std::fmt;
 
 use crate::model::PartsPerMillion;
 
-/// What a pool or a job asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShareClaim {
-    /// Slots that it could use.
     pub(crate) demand: u32,
     /// Slots that it gets first, up to its demand; all minimums together may exceed what there is.
     pub(crate) min: u32,

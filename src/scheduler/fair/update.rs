@@ -10,15 +10,12 @@ use super::running_limits::{RunningLimit, RunningLimits};
 use super::share::{Share, ShareClaim, fair_shares};
 use super::weight::WeightRule;
 
-/// What the update reads of a job.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobFacts<'a> {
     /// Index of its pool, one without children.
     pub(crate) pool: usize,
     pub(crate) user: &'a str,
-    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub(crate) priority: u8,
-    /// Time since its start, ms.
     pub(crate) age_ms: u64,
     /// Whether it is set up; else it waits for that.
     pub(crate) is_running: bool,
@@ -35,13 +32,11 @@ pub(crate) struct JobFacts<'a> {
 /// A job after an update. Default: one that may not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobStanding {
-    /// Whether the limits let it be set up and run.
     pub(crate) is_admitted: bool,
     /// Whether it is admitted and was set up: it gets tasks.
     pub(crate) is_runnable: bool,
     /// The limit that does not.
     pub(crate) refused_by: Option<RunningLimit>,
-    /// Its demand, of a job that runs.
     pub(crate) demand: PerKind<u32>,
     pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; zero in a FIFO pool.
@@ -148,7 +143,6 @@ fn children(pools: &[PoolNode]) -> Children {
     children
 }
 
-/// Indices of the jobs of each pool.
 fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
     let mut members = vec![Vec::new(); pools.len()];
     jobs.iter().enumerate().for_each(|(index, job)| members[job.pool].push(index));
@@ -161,7 +155,6 @@ impl JobFacts<'_> {
         !self.is_stuck && (!self.is_paused || self.could_use != PerKind::default())
     }
 
-    /// Its standing, still without a share.
     pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
         let is_admitted = refused_by.is_none() && !self.is_paused;
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);

@@ -14,7 +14,6 @@ use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, View};
 use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
 
-/// Lets apps begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gate(Arc<AtomicUsize>);
 

@@ -7,7 +7,6 @@ use crate::sim::random::Random;
 pub(in crate::sim) struct PlayerPlan {
     pub(crate) name: String,
     pub(crate) budget: Credits,
-    /// The first bid.
     pub(crate) rate: Credits,
     pub(crate) scheme: Scheme,
 }
@@ -76,17 +75,11 @@ impl PlayerPlan {
 pub(in crate::sim) enum Scheme {
     /// Honest: a constant bid, and always more to run than there are slots.
     Steady,
-    /// Runs short tasks between ticks.
     ClockPlayer,
-    /// Asks for what fits nowhere.
     Phantom,
-    /// Asks, holds and returns.
     Hoarder,
-    /// Ignores TERM.
     Clinger,
-    /// Has many queues, with many jobs and applications.
     Splitter,
-    /// Bids up and down around ticks.
     Flipper,
     /// Bids next to nothing and runs for long on what others leave; a phantom helps it.
     FreeRider,
@@ -99,5 +92,4 @@ pub(in crate::sim) struct JobShape {
     pub(crate) output_bytes: i64,
 }
 
-/// One slot's worth, as players ask for it.
 pub(super) const ONE_SLOT: Capability = Capability::new(1_024, 1);

@@ -73,7 +73,6 @@ impl World<'_> {
         self.ask(&name, Draft::new(format!("setSpending={rate}&queue={name}"), change))
     }
 
-    /// Jobs of a player that are accepted and not over.
     pub(super) fn live_jobs_of(&mut self, place: usize) -> usize {
         let checker = &self.checker;
         let Some(Some(user)) = self.users.get_mut(place) else { return 0 };
@@ -81,7 +80,6 @@ impl World<'_> {
         user.jobs.len()
     }
 
-    /// Submits a job whose tasks have a shape.
     pub(super) fn submit_shaped(&mut self, place: usize, maps: u32, shape: JobShape) -> Result<(), Violation> {
         let live = self.checker.live_jobs() + self.submissions.len();
         if live >= self.plan.most_live_jobs + MORE_LIVE_JOBS {
@@ -97,7 +95,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Has so many applications that ask by the scheme of their owner.
     pub(super) fn have_applications(
         &mut self,
         place: usize,

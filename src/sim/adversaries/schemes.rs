@@ -54,8 +54,7 @@ pub(super) fn clinger_call(application: &mut SimApplication, interval_ms: u64) -
 }
 
 impl World<'_> {
-    /// The clock player: one long map keeps its queue active; right after each tick it submits short ones that end before the
-    /// next.
+    /// The clock player: one long map keeps its queue active; right after each tick it submits short ones that end before the next.
     pub(super) fn play_the_clock(&mut self, place: usize, random: &mut Random) -> Result<(), Violation> {
         const MOST_JOBS: usize = 6;
         let interval_ms = self.game_interval_ms();
@@ -103,8 +102,7 @@ pub(super) fn flipper_call(application: &mut SimApplication, interval_ms: u64) -
 }
 
 impl World<'_> {
-    /// The hoarder: asks for all there is, launches nothing, gives back after a part of an interval and asks again in the same
-    /// call.
+    /// The hoarder: asks for all there is, launches nothing, gives back after a part of an interval and asks again in the same call.
     pub(super) fn hoard(&mut self, place: usize, random: &mut Random) -> Result<(), Violation> {
         self.have_applications(place, 2, random)
     }

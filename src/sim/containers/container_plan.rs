@@ -17,7 +17,6 @@ pub(in crate::sim) struct ContainerPlan {
     pub(crate) run_ms: u64,
     /// Containers that fail, of 1,000.
     pub(crate) failing_permille: u64,
-    /// Most applications that are not over.
     pub(crate) most_live: usize,
 }
 
@@ -27,7 +26,6 @@ const STREAM: u64 = 7;
 pub(in crate::sim) const LARGEST: Capability = Capability::new(4_096, 4);
 
 impl ContainerPlan {
-    /// That of a seed, for nodes with these slots.
     pub(in crate::sim) fn new(seed: u64, slots: impl Iterator<Item = PerKind<u32>>) -> Self {
         let mut random = Random::stream(seed, STREAM);
         let settings = ContainerSettings {

@@ -12,10 +12,8 @@ use crate::engine::RequestType;
 use crate::model::{ApplicationId, Capability, ContainerId, LaunchContext};
 use crate::sim::random::Random;
 
-/// A program whose times its owner decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) struct Program {
-    /// How long it runs by itself, ms.
     pub(crate) run_ms: u64,
     /// Whether only KILL ends it before.
     pub(crate) ignores_term: bool,
@@ -48,7 +46,6 @@ pub(in crate::sim) enum ApplicationKind {
     Master,
 }
 
-/// How far the submission of an application is.
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum ApplicationPhase {
     /// Its submission has no answer that arrived.
@@ -63,7 +60,6 @@ pub(in crate::sim) struct SentCall {
     pub(crate) waits_until_ms: Option<u64>,
 }
 
-/// A container that its program knows of.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct KnownContainer {
     pub(crate) is_launched: bool,
@@ -167,7 +163,6 @@ impl SimApplication {
         Ok(())
     }
 
-    /// Takes the answer of the call that waits for it.
     pub(in crate::sim) fn on_answer(
         &mut self,
         body: &Arc<[u8]>,

@@ -16,7 +16,6 @@ pub(in crate::sim) struct ContainerFate {
     start_mono_ms: u64,
     /// When it ends by itself.
     end_mono_ms: u64,
-    /// How it ends by itself.
     exit: ContainerExit,
     /// How long it resists TERM, ms; it does not outlive its grace.
     resists_ms: u64,
@@ -24,7 +23,6 @@ pub(in crate::sim) struct ContainerFate {
     killed_mono_ms: Option<u64>,
 }
 
-/// The containers of one worker's current process.
 #[derive(Debug)]
 pub(in crate::sim) struct SimWorker {
     pub(crate) fake: FakeWorker<ContainerFate>,
@@ -33,7 +31,6 @@ pub(in crate::sim) struct SimWorker {
     pub(crate) due_mono_ms: u64,
     /// When the beat that the daemon holds must be answered; none: it holds none.
     pub(crate) held_until_ms: Option<u64>,
-    /// The answer to its last beat, which waits for the store.
     pub(crate) delayed_answer: Option<LateAnswer<BeatAnswer>>,
     /// It has no connection, or knows of a daemon that is gone.
     pub(crate) must_connect: bool,
@@ -135,7 +132,6 @@ impl SimWorker {
         self.must_connect = true;
     }
 
-    /// Ends its faults.
     pub(in crate::sim) fn recover(&mut self, now_mono_ms: u64) {
         self.fake.unhealthy = None;
         self.silent_until_ms = 0;

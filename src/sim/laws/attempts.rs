@@ -9,11 +9,9 @@ use crate::engine::{Engine, Fact, PolicyConfig};
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 
-/// A job according to its facts.
 #[derive(Clone, Debug)]
 struct JobModel {
     queue: Arc<str>,
-    /// Order of acceptance.
     order: u64,
     /// Who pays for it while the market rules, if there is such an account.
     payer: Option<Arc<str>>,
@@ -37,7 +35,6 @@ struct JobModel {
     ended_with_it: BTreeSet<AttemptId>,
 }
 
-/// All jobs and slots according to the facts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
@@ -95,7 +92,6 @@ impl AttemptModel {
         self.with_charged_housekeeping = jobs;
     }
 
-    /// Whether an account pays for setups or cleanups.
     pub(super) fn has_charged_housekeeping(&self, account: &str) -> bool {
         self.with_charged_housekeeping.iter().any(|job| self.account_of(*job) == Some(account))
     }
@@ -108,7 +104,6 @@ impl AttemptModel {
         }
     }
 
-    /// Another number: what jobs hold that accounts pay for is another.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -305,7 +300,6 @@ impl AttemptModel {
         self.lost_attempts.clear();
     }
 
-    /// Attempts that ended in this step without success and were needed before.
     pub(super) fn lost_attempts(&self) -> &[AttemptId] {
         &self.lost_attempts
     }
@@ -340,7 +334,6 @@ impl AttemptModel {
         }
     }
 
-    /// Removes finished jobs from the acknowledged ones.
     pub(super) fn settle(&mut self, acknowledged: &mut BTreeSet<JobId>) {
         let over = std::mem::take(&mut self.over);
         acknowledged.retain(|id| !over.contains(id));

@@ -2,7 +2,6 @@
 
 use crate::model::Capability;
 
-/// A node, were it empty.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct PlaceableNode<'a> {
     pub(super) host: &'a str,
@@ -12,7 +11,6 @@ pub(super) struct PlaceableNode<'a> {
 }
 
 impl PlaceableNode<'_> {
-    /// How many containers of a size it has room for.
     pub(super) fn room_for(&self, capability: Capability) -> u64 {
         let Some(bag) = self.bag else { return 0 };
         let by_memory = bag.memory_mb.checked_div(capability.memory_mb).unwrap_or(u32::MAX);

@@ -12,7 +12,6 @@ use crate::scheduler::AppId;
 
 use super::law::Law;
 
-/// An attempt that a round could have chosen.
 #[derive(Clone, Debug)]
 struct AttemptCandidate {
     queue: String,
@@ -25,7 +24,6 @@ struct AttemptCandidate {
     is_chosen: bool,
 }
 
-/// A queue after a round.
 #[derive(Clone, Copy, Debug)]
 struct QueueUsage {
     quota: PerKind<u32>,
@@ -48,7 +46,6 @@ pub(super) struct PreemptionChecker {
 }
 
 impl PreemptionChecker {
-    /// Notes the candidates before a round, if one is due.
     pub(super) fn before_round(&mut self, engine: &Engine, now: Now) -> bool {
         self.candidates = None;
         let inspection = engine.inspect();

@@ -31,7 +31,6 @@ pub struct Tally {
     pub hash: u64,
 }
 
-/// A running hash.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Digest {
     hash: Sha256,
@@ -48,7 +47,6 @@ const LONGEST_WHOLE_EVENTS: u64 = 100_000;
 const STEPS_OF_LONG_RUNS: u64 = 16;
 
 impl Digest {
-    /// That of a run with so many events.
     pub(super) fn of_a_run(events: u64) -> Self {
         let every = if events > LONGEST_WHOLE_EVENTS { STEPS_OF_LONG_RUNS } else { 1 };
         Self { every, ..Self::default() }

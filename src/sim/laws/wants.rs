@@ -22,7 +22,6 @@ struct Machine {
     bag: Option<Capability>,
 }
 
-/// What was sold to a queue, and whether it made use of it.
 #[derive(Clone, Debug, Default)]
 struct UsedSale {
     quota: PerPool<u32>,
@@ -69,7 +68,6 @@ impl WantChecker {
         self.before = self.wants(holdings, engine);
     }
 
-    /// A queue asks for something.
     pub(super) fn apply(&mut self, fact: &Fact, holdings: &Holdings<'_>) {
         match fact {
             Fact::Job(JobFact::Accepted(job)) => self.note_question(job.spec.payer().unwrap_or_default()),

@@ -14,16 +14,14 @@ use super::limits::LimitedJobs;
 
 /// Checks the slots that heartbeats leave free.
 ///
-/// Exceptions, each on purpose: a compatible scheduler keeps the original's caps on a heartbeat, so nothing is checked
-/// there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light load; not
-/// for two. Under the Capacity and Fair schedulers limits and delays refuse tasks, and after a heartbeat that gave some
-/// they may be others than it saw; the Fair scheduler decides by its last update. With more jobs than one heartbeat may
-/// skip the next one continues where it stopped.
+/// Exceptions, each on purpose: a compatible scheduler keeps the original's caps on a heartbeat, so nothing is checked there. Otherwise
+/// first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light load; not for two. Under the Capacity and Fair
+/// schedulers limits and delays refuse tasks, and after a heartbeat that gave some they may be others than it saw; the Fair scheduler
+/// decides by its last update. With more jobs than one heartbeat may skip the next one continues where it stopped.
 #[derive(Clone, Debug)]
 pub(super) struct WorkChecker {
     policy: PolicyConfig,
-    /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the
-    /// first, ms.
+    /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the first, ms.
     held_back: BTreeMap<(TrackerId, Kind), (JobId, u64)>,
     /// Whether there are applications beside the jobs.
     has_applications: bool,
@@ -58,7 +56,6 @@ impl WorkChecker {
         Ok(())
     }
 
-    /// Checks the answer to a tracker that accepts tasks.
     pub(super) fn after_heartbeat(
         &mut self,
         outcome: HeartbeatOutcome<'_>,
@@ -157,7 +154,6 @@ impl WorkChecker {
     }
 }
 
-/// A job that could use a slot, for a task or for housekeeping.
 struct UnservedJob {
     job: JobId,
     is_housekeeping: bool,

@@ -18,13 +18,11 @@ const ASSUMED: &[&str] = &[
     "jobs that were rejected then, and jobs that are not finished, are left out",
 ];
 
-/// A play, and under what it was.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PlayedUnder<'a> {
     pub(crate) played: &'a Played,
     /// Class name of the scheduler.
     pub(crate) scheduler: &'a str,
-    /// TaskTrackers.
     pub(crate) nodes: usize,
     /// Keys with values.
     pub(crate) set: &'a [String],
@@ -104,7 +102,6 @@ fn compared_job(job: &RecordedJob, configured: &PlayedJob, asked: &PlayedJob) ->
     }
 }
 
-/// How a job ended, or that it did not.
 fn state_of(played: &PlayedJob) -> String {
     match (played.end, &played.refusal) {
         (Some((state, _)), _) => format!("{state:?}").to_uppercase(),
@@ -145,12 +142,10 @@ pub(super) fn figures_of(recording: &Recording, played: &Played, places: &[usize
     }
 }
 
-/// Whether a job has succeeded by a deadline.
 pub(crate) fn is_met(job: &PlayedJob, deadline_ms: i64) -> bool {
     job.end.is_some_and(|(state, end_ms)| state == RunState::Succeeded && end_ms <= deadline_ms)
 }
 
-/// How values spread.
 fn spread(mut values: Vec<u64>) -> Spread {
     values.sort_unstable();
     let at = |percent: usize| {

@@ -50,7 +50,6 @@ enum PlayEvent {
     Call(usize, u64),
 }
 
-/// A job while it is played.
 #[derive(Debug, Default)]
 struct LiveJob {
     maps: MapsDone,
@@ -67,7 +66,6 @@ pub struct Play<'a> {
     engine: Engine,
     now: Now,
     queue: EventQueue<PlayEvent>,
-    /// By name.
     tracker_places: BTreeMap<Arc<str>, usize>,
     trackers: Vec<Option<PlayTracker>>,
     racks: BTreeMap<&'a str, &'a str>,
@@ -78,7 +76,6 @@ pub struct Play<'a> {
     /// Jobs that are neither over nor refused.
     left: usize,
     connections: u64,
-    /// How long a tracker may be silent, ms.
     silence_ms: u64,
     usual: PerKind<TaskTimes>,
     played: Played,

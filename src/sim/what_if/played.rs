@@ -13,7 +13,6 @@ pub struct PlayedJob {
     pub kills: u64,
     /// Time that its attempts held slots, ms of one slot.
     pub slot_ms: u64,
-    /// What its queue was charged for it.
     pub cost: Credits,
 }
 

@@ -14,7 +14,6 @@ pub struct Recording {
     pub jobs: Vec<RecordedJob>,
     pub trackers: Vec<RecordedTracker>,
     pub market: Option<RecordedMarket>,
-    /// When the play begins, epoch ms.
     pub start_ms: i64,
     /// Jobs of that time that are not over: they are left out.
     pub unfinished: usize,
@@ -28,11 +27,9 @@ pub struct RecordedJob {
     /// Deadlines that it was given later, with when, epoch ms; none in place of one: it was cleared.
     pub deadline_changes: Vec<(i64, Option<DeadlineSpec>)>,
     pub splits: Arc<SplitTable>,
-    /// When it was submitted, epoch ms.
     pub submit_ms: i64,
     /// When it was killed or had failed, epoch ms; none: it was not, or that is not known.
     pub ending_ms: Option<i64>,
-    /// When it ended, epoch ms.
     pub finish_ms: i64,
     /// When it was to be done, by its deadline or else its last order, epoch ms.
     pub deadline_ms: Option<i64>,
@@ -49,7 +46,6 @@ pub struct JobTimes {
     pub failures: BTreeMap<(Kind, i32), Vec<TaskTimes>>,
     /// What tasks took that were killed and never succeeded, up to then: they take longer.
     pub cut: BTreeMap<(Kind, i32), TaskTimes>,
-    /// Of its setup and its cleanup.
     pub setup: TaskTimes,
     pub cleanup: TaskTimes,
 }
@@ -101,11 +97,8 @@ pub enum MarketChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOrder {
     pub(crate) job: JobId,
-    /// Until when, epoch ms.
     pub(crate) deadline_ms: i64,
-    /// The highest rate that it bids.
     pub(crate) max_rate: Credits,
-    /// What the job may cost with it.
     pub(crate) max_cost: Option<Credits>,
 }
 
@@ -147,7 +140,6 @@ impl JobTimes {
     }
 }
 
-/// The mean of times; none of none.
 pub(super) fn mean(times: impl Iterator<Item = TaskTimes>) -> Option<TaskTimes> {
     let (mut count, mut sums) = (0_u64, [0_u64; 3]);
     for TaskTimes { delay_ms, first_ms, rest_ms, .. } in times {

@@ -3,7 +3,6 @@
 use super::*;
 use crate::scheduler::capacity::CapacityConfigError;
 
-/// The text that refuses a configuration of `q1` 50 and `q2` 50 after `change`.
 fn refusal(change: impl FnOnce(&mut WrittenConfig)) -> String {
     let mut written = written(&[("q1", "50"), ("q2", "50")]);
     change(&mut written);

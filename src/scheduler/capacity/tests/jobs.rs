@@ -47,7 +47,6 @@ fn job(number: u32, user: &str, tasks: u64) -> ListedJob {
     }
 }
 
-/// Accepts a job if the limits allow it.
 fn submit(jobs: &mut JobLists, number: u32, user: &str, tasks: u64) -> Result<(), String> {
     let id = format!("job_1_{number:04}");
     jobs.check_job(&id, "default", user, tasks).map_err(|refusal| refusal.to_string())?;
@@ -55,7 +54,6 @@ fn submit(jobs: &mut JobLists, number: u32, user: &str, tasks: u64) -> Result<()
     Ok(())
 }
 
-/// The numbers of the jobs that begin now.
 fn begin(jobs: &mut JobLists) -> Vec<u32> {
     jobs.initialize_jobs().into_iter().map(AppId::get).collect()
 }

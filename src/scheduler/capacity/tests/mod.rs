@@ -20,7 +20,6 @@ fn decimal(text: &str) -> Decimal {
     Decimal::parse(text).unwrap()
 }
 
-/// Queues of these capacities, all else by default.
 fn written(queues: &[(&str, &str)]) -> WrittenConfig {
     let queues = queues.iter().map(|(name, capacity)| WrittenQueue::with_defaults(name, Some(decimal(capacity))));
     WrittenConfig { queues: queues.collect(), ..WrittenConfig::default() }

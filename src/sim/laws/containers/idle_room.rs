@@ -13,7 +13,6 @@ pub(in crate::sim) struct OfferedNode<'a> {
     pub(crate) host: &'a str,
     pub(crate) declared: Capability,
     pub(crate) free: Capability,
-    /// Its free slots for tasks.
     pub(crate) free_slots: u32,
 }
 

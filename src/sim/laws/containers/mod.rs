@@ -28,7 +28,6 @@ pub(super) use victims::ContainerRound;
 /// The cause of a step, as far as applications are concerned.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) enum ApplicationIntent {
-    /// Nothing that changes what is wanted.
     #[default]
     Nothing,
     Submission(Box<Submission>),
@@ -66,11 +65,9 @@ pub(super) struct ContainerBooks {
     lapsed: BTreeSet<ApplicationId>,
     /// Whether it has ordered the end of others, or seen it.
     has_other_ends: bool,
-    /// Room of nodes that was kept before it.
     kept: KeptRoom,
     /// Longest time between TERM and KILL of what a round takes, ms.
     preemption_grace_ms: u64,
-    /// Why the present step happens.
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
     rows: BTreeMap<(ApplicationId, RequestType, Placement), u32>,
@@ -86,7 +83,6 @@ const LAPSED: &str = "not launched";
 /// The request id of masters, which no application can ask with.
 const MASTER_ID: u64 = u64::MAX;
 
-/// How many containers end by these changes.
 pub(super) fn ends_in(changes: &[ApplicationChange]) -> u64 {
     let is_end = |change: &&ApplicationChange| matches!(change, ApplicationChange::Container(container) if container.state == ContainerState::Complete);
     changes.iter().filter(is_end).count() as u64
@@ -182,7 +178,6 @@ impl ApplicationBook {
 }
 
 impl ContainerBooks {
-    /// Notes what is kept before a step.
     pub(super) fn note_kept_room(&mut self, engine: &Engine) {
         self.kept = KeptRoom::of(engine);
         self.preemption_grace_ms = engine.inspect().preemption_grace_ms();
@@ -211,7 +206,6 @@ impl ContainerBooks {
         }
     }
 
-    /// Another number: other containers are held.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -224,7 +218,6 @@ impl ContainerBooks {
         self.applications.get(&id).is_some_and(|book| !book.is_over())
     }
 
-    /// Whether a container is known, live or not.
     pub(super) fn knows(&self, id: ContainerId) -> bool {
         // Of what is over nothing needs to be known.
         self.applications.get(&id.application).is_none_or(|book| book.is_over() || id.number <= book.last_number)
@@ -236,7 +229,6 @@ impl ContainerBooks {
         (live, self.on_tracker.values().map(BTreeSet::len).sum())
     }
 
-    /// One of those that are left, in words.
     pub(super) fn oldest(&self) -> Option<String> {
         let (id, book) = self.applications.iter().next()?;
         let live: Vec<u64> =
@@ -244,7 +236,6 @@ impl ContainerBooks {
         Some(format!("{id} ({:?}, containers {live:?}, wants {:?})", book.standing.state, book.requests.types))
     }
 
-    /// Why a worker cannot be given a container to launch.
     pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
         // An answer may have been on its way while its application ended with all containers.
         let application = self.applications.get(&id.application)?;
@@ -476,7 +467,6 @@ impl ContainerBooks {
         Ok(())
     }
 
-    /// The rows of the facts are those of the books.
     fn compare_rows(&self) -> Judged {
         for ((id, request, place), count) in &self.rows {
             let Some(book) = self.applications.get(id).filter(|book| !book.is_over()) else { continue };
@@ -490,7 +480,6 @@ impl ContainerBooks {
         Ok(())
     }
 
-    /// Compares live containers with the engine's counts.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let (_, live) = self.left();
         let ids = self.on_tracker.values().flatten();
@@ -562,7 +551,6 @@ impl ApplicationBook {
         }
     }
 
-    /// What follows from the end of a container for what is wanted.
     fn settle(&mut self, number: u64) {
         let Some(ended) = self.containers.get(&number) else { return };
         let (request, launch, Some(exit)) = (ended.request, ended.launch, ended.exit) else { return };

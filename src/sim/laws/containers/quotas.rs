@@ -62,8 +62,7 @@ impl ContainerBooks {
         Ok(())
     }
 
-    /// Whether a queue stays within its quota with a container, and the round has found it nothing and taken nothing from
-    /// it.
+    /// Whether a queue stays within its quota with a container, and the round has found it nothing and taken nothing from it.
     fn is_owed(&self, app: AppId, request: &RequestType, queue: &str, engine: &Engine) -> bool {
         let scheduler = engine.inspect().scheduler();
         let Some(group) = scheduler.group_of(app) else { return false };
@@ -89,7 +88,6 @@ fn beside_earmarks(room: (u64, u64), node: TrackerId, engine: &Engine) -> Option
     })
 }
 
-/// Whether the round has found room for a queue.
 fn has_earmark(group: GroupId, engine: &Engine) -> bool {
     let inspection = engine.inspect();
     let scheduler = inspection.scheduler();

@@ -23,7 +23,6 @@ pub mod fair;
 mod fifo;
 mod grant;
 mod group;
-mod hold;
 mod ids;
 mod invariants;
 mod key;
@@ -59,7 +58,6 @@ pub use fifo::FifoOptions;
 pub(crate) use grant::AssignmentReport;
 pub use grant::{Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
 pub(crate) use group::GroupBusy;
-pub(crate) use hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 pub use ids::{AppId, GroupId};
 #[cfg(test)]
 pub(crate) use lifecycle::MoveAppError;
@@ -68,7 +66,7 @@ pub(crate) use place_in_line::{PlacesInLine, QueuePosition};
 #[cfg(test)]
 pub(crate) use policy::AppRefusal;
 pub use policy::{Allocation, NewApp};
-pub(crate) use policy::{AppDetail, GroupDetail, LaunchRules, SKIP_BUDGET};
+pub(crate) use policy::{AppDetail, GroupDetail, Hold, LaunchRules, LimitOwner, LimitUnit, LocalityEnd, SKIP_BUDGET};
 pub use policy_options::PolicyOptions;
 pub(crate) use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
 pub(crate) use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};

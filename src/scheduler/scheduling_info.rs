@@ -3,8 +3,7 @@
 use crate::model::{Now, PerKind};
 
 use super::constraint::DeadlineState;
-use super::hold::Hold;
-use super::policy::{AppDetail, GroupDetail, View};
+use super::policy::{AppDetail, GroupDetail, Hold, View};
 use super::{AppId, GroupId, Scheduler};
 
 #[derive(Clone, Debug, PartialEq, Eq)]

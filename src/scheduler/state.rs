@@ -15,7 +15,7 @@ use super::capacity::CapacityConfig;
 use super::change::{Change, Moves, UsageChange};
 use super::choosy_apps::ChoosyApps;
 use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatIf};
-use super::container::state::ContainerState;
+use super::container::state::GrantingState;
 use super::fair::allocations::Allocations;
 #[cfg(test)]
 use super::fair::options::FairOptions;
@@ -63,7 +63,7 @@ pub struct Scheduler {
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
-    pub(super) containers: ContainerState,
+    pub(super) containers: GrantingState,
     pub(super) task_nodes: TaskNodes,
     pub(super) choosy: ChoosyApps,
     /// When it is worked out again which apps no node could run, ms on the monotonic clock.
@@ -148,7 +148,7 @@ impl Scheduler {
             to_begin: BTreeSet::new(),
             parked_apps: PerPool::default(),
             totals: Totals::default(),
-            containers: ContainerState::default(),
+            containers: GrantingState::default(),
             task_nodes: TaskNodes::default(),
             choosy: ChoosyApps::default(),
             fits_due_mono_ms: 0,

@@ -3,6 +3,7 @@
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillRequest};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind};
+use crate::wire::HeartbeatRequest;
 
 use super::containers::address_of;
 use super::cuts::Part;
@@ -96,11 +97,11 @@ impl World<'_> {
         self.check_losses_of(tracker, &step)?;
         self.check_containers_of(tracker, &step)?;
         tracker.last_call_mono_ms = self.now.mono_ms;
-        let Reply::Heartbeat(answer) = &step.reply else {
+        if !matches!(step.reply, Reply::Heartbeat(_)) {
             // A stock tracker that is refused exits, and is started again.
             self.restart_tracker(tracker, true)?;
             return Ok(tracker.random.between(2_000, 15_000));
-        };
+        }
         if let Some(id) = tracker.preempted_after_work(&step) {
             return Err(
                 self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
@@ -117,6 +118,17 @@ impl World<'_> {
             )?;
         }
         self.resolve_racks(&step)?;
+        self.receive_heartbeat_answer(tracker, fault, kept, step)
+    }
+
+    /// The answer to a heartbeat is lost, delayed or applied; `kept`: the heartbeat, where it may be repeated.
+    fn receive_heartbeat_answer(
+        &mut self,
+        tracker: &mut SimTracker,
+        fault: TrackerFault,
+        kept: Option<HeartbeatRequest>,
+        step: Step,
+    ) -> Result<u64, Violation> {
         if let TrackerFault::LostAnswer { pause_ms, reconnects } = fault {
             tracker.fake.unanswered = kept;
             if reconnects {
@@ -125,13 +137,13 @@ impl World<'_> {
             }
             return Ok(pause_ms);
         }
+        let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
         if !self.is_sent(step.wait_for) {
             tracker.fake.unanswered = kept;
-            let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
             tracker.delayed_answer = Some(LateAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
         }
-        self.apply_heartbeat_answer(tracker, answer)?;
+        self.apply_heartbeat_answer(tracker, &answer)?;
         Ok(self.pause_ms(tracker))
     }
 

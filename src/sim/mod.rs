@@ -15,13 +15,11 @@ mod event_queue;
 mod heartbeats;
 mod interventions;
 mod laws;
-mod losses;
 mod plan;
 mod plan_policy;
 mod random;
 mod run;
 mod run_options;
-mod shrink;
 mod tracker;
 mod user;
 pub mod what_if;
@@ -29,9 +27,8 @@ mod world;
 
 pub use cuts::{Cuts, Part};
 pub use laws::{Law, Tally, Violation};
-pub use run::Run;
+pub use run::{Run, Shrunk, shrink};
 pub use run_options::{Journal, PolicyChoice, RunOptions};
-pub use shrink::{Shrunk, shrink};
 
 /// The user who administers the market and runs the daemon.
 const ADMINISTRATOR: &str = "root";

@@ -10,7 +10,7 @@ use super::laws::Intent;
 use super::random::Random;
 
 #[derive(Debug)]
-pub(super) struct User {
+pub(super) struct SimUser {
     pub(super) name: String,
     /// Chance of what the user does with jobs.
     pub(super) client: Random,
@@ -35,7 +35,7 @@ pub(super) struct SentRequest {
 }
 
 #[derive(Debug)]
-pub(super) struct Submission {
+pub(super) struct SimSubmission {
     pub(super) user: usize,
     pub(super) id: JobId,
     pub(super) spec: Arc<JobSpec>,

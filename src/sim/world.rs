@@ -20,7 +20,7 @@ use super::plan::{Plan, TrackerPlan, UserPlan};
 use super::random::Random;
 use super::run_options::{Journal, RunOptions};
 use super::tracker::SimTracker;
-use super::user::{SentRequest, Submission, User};
+use super::user::{SentRequest, SimSubmission, SimUser};
 
 pub(super) struct World<'a> {
     pub(super) options: &'a RunOptions,
@@ -31,12 +31,12 @@ pub(super) struct World<'a> {
     pub(super) event_queue: EventQueue,
     /// None where a tracker is left out.
     pub(super) trackers: Vec<Option<SimTracker>>,
-    pub(super) users: Vec<Option<User>>,
+    pub(super) users: Vec<Option<SimUser>>,
     pub(super) acl: Acl,
-    pub(super) submissions: BTreeMap<u64, Submission>,
+    pub(super) submissions: BTreeMap<u64, SimSubmission>,
     pub(super) last_submission: u64,
     /// Submissions that a crash interrupted and that are repeated.
-    pub(super) resubmissions: Vec<Submission>,
+    pub(super) resubmissions: Vec<SimSubmission>,
     /// Jobs whose acceptance was acknowledged to a client; some may have ended.
     pub(super) acknowledged: BTreeSet<JobId>,
     /// Attempts whose launch has reached a tracker. Never iterated.
@@ -390,10 +390,10 @@ fn trackers(plan: &Plan, options: &RunOptions) -> Vec<Option<SimTracker>> {
     plan.trackers.iter().enumerate().map(tracker).collect()
 }
 
-fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<User>> {
+fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<SimUser>> {
     let user = |(place, user): (usize, &UserPlan)| {
         let stream = |actors: u64| Random::stream(options.seed, actors + place as u64);
-        options.cuts.has(Part::User(place)).then(|| User {
+        options.cuts.has(Part::User(place)).then(|| SimUser {
             name: user.name.clone(),
             client: stream(CLIENT_STREAM),
             bidder: stream(BIDDER_STREAM),

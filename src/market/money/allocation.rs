@@ -95,7 +95,7 @@ pub(crate) struct Grant {
 
 /// A part in a division of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct DivisionPart {
     /// What it is weighted by; 0 gets nothing.
     pub(crate) rate: Credits,
     /// The slots that it can use.
@@ -104,14 +104,18 @@ pub(crate) struct Part {
 
 /// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to the others.
 /// Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most [`Credits::MAX`].
-pub(crate) fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+pub(crate) fn divide_slots(slots: u32, parts: &[DivisionPart]) -> Vec<u32> {
     divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
 }
 
 /// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed nothing more.
-fn divide(slots: u32, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<(u32, RoundingRemainder)> {
+fn divide(
+    slots: u32,
+    parts: &[DivisionPart],
+    remainder: impl Fn(usize) -> RoundingRemainder,
+) -> Vec<(u32, RoundingRemainder)> {
     let filled = fill(slots, parts);
-    let most_of = |part: &Part| if part.rate > Credits::ZERO { part.most } else { 0 };
+    let most_of = |part: &DivisionPart| if part.rate > Credits::ZERO { part.most } else { 0 };
     let owes = |index| remainder(index).min(RoundingRemainder::default());
     let mut divided: Vec<_> = parts.iter().enumerate().map(|(index, part)| (most_of(part), owes(index))).collect();
     let claims = filled.claims(parts, remainder);
@@ -133,7 +137,7 @@ struct Filled {
 
 impl Filled {
     /// What the open parts claim of what is left.
-    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<QueueClaim> {
+    fn claims(&self, parts: &[DivisionPart], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<QueueClaim> {
         let claim = |&index: &usize| QueueClaim::new(&parts[index], self.price, self.left, remainder(index));
         self.open.iter().map(claim).collect()
     }
@@ -142,7 +146,7 @@ impl Filled {
 /// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
 const SWEEPS: usize = 6;
 
-fn fill(slots: u32, parts: &[Part]) -> Filled {
+fn fill(slots: u32, parts: &[DivisionPart]) -> Filled {
     let mut open: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].rate > Credits::ZERO).collect();
     let mut price: i128 = open.iter().map(|&index| parts[index].rate.units()).sum();
     let mut left = slots;
@@ -179,7 +183,7 @@ fn fill(slots: u32, parts: &[Part]) -> Filled {
 }
 
 /// Whether a part can use no more than its proportion of so many slots.
-fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+fn is_filled(part: &DivisionPart, slots: u32, price: i128) -> bool {
     if part.most > slots {
         return false;
     }
@@ -216,11 +220,11 @@ pub(crate) fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant
     // Of each, the slots for containers that are still to be found.
     let mut containers = vec![0_u32; funded.len()];
     for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
-        let part = |(place, more): (usize, &u32)| Part {
+        let part = |(place, more): (usize, &u32)| DivisionPart {
             rate: bids[funded[place]].rate,
             most: wanted(place, pool).saturating_add(*more),
         };
-        let parts: Vec<Part> = containers.iter().enumerate().map(part).collect();
+        let parts: Vec<DivisionPart> = containers.iter().enumerate().map(part).collect();
         let remainder = |place: usize| bids[funded[place]].remainder[pool];
         for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
             let (grant, want) = (&mut grants[funded[place]], wanted(place, pool));
@@ -248,9 +252,9 @@ pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) ->
         let bid = &bids[index];
         // What is bought for an order, its job is to use; of the others' containers all may need such slots.
         let most = || bid.most(kind.into()).saturating_add(bid.most(Pool::Container));
-        Part { rate: bid.rate, most: if index == place { u32::MAX } else { most() } }
+        DivisionPart { rate: bid.rate, most: if index == place { u32::MAX } else { most() } }
     };
-    let parts: Vec<Part> = taking_part.iter().map(part).collect();
+    let parts: Vec<DivisionPart> = taking_part.iter().map(part).collect();
     let filled = fill(slots, &parts);
     let own = taking_part.partition_point(|&index| index < place);
     let claims = filled.claims(&parts, |index| bids[taking_part[index]].remainder[kind]);
@@ -284,7 +288,7 @@ struct QueueClaim {
 
 impl QueueClaim {
     /// share x slots + remainder.
-    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
+    fn new(of: &DivisionPart, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
         let price = price.units();
         let product = of.rate.units() * i128::from(slots);
         let whole = product / price;

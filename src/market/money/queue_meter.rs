@@ -2,7 +2,7 @@
 
 use crate::model::{Credits, PerPool, Pool, QueueName};
 
-use super::allocation::{Part, total, within};
+use super::allocation::{DivisionPart, total, within};
 use super::interval::{Interval, amount};
 use super::metered::{Grace, HeldChange, MeteredUse, SlotHolder};
 
@@ -68,10 +68,10 @@ impl QueueMeter {
 
     /// What it takes part with where slots that are sold and not held are divided; none: no containers run beyond what it
     /// was sold, or it pays for nothing.
-    pub(super) fn part_wanted(&self) -> Option<Part> {
+    pub(super) fn part_wanted(&self) -> Option<DivisionPart> {
         let beyond = Some(self.beyond()).filter(|beyond| self.rate > Credits::ZERO && *beyond > 0)?;
         let payable = self.payable.saturating_sub(total(self.within()));
-        Some(Part { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(beyond) })
+        Some(DivisionPart { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(beyond) })
     }
 
     pub(super) fn give_back(&mut self, slot_ms: u64) {

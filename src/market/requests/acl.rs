@@ -10,8 +10,7 @@ use serde::{Deserialize, Serialize};
 use super::acl_line::{
     AclError, AclProblem, BLANKS, BYTE_ORDER_MARK, has_control_character, lines_of, shown_word, three_fields,
 };
-use super::key::Key;
-use super::retiring::RetiringKey;
+use super::key::{Key, RetiringKey};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

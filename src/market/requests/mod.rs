@@ -15,7 +15,6 @@ mod operation_parameters;
 mod query;
 mod report_query;
 mod report_request;
-mod retiring;
 pub mod signature;
 mod submission;
 
@@ -33,16 +32,14 @@ pub(crate) use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestErr
 pub(crate) use job_upload::JobUpload;
 pub(crate) use json_queries::Spans;
 pub use json_queries::{HistoryPage, StatementPage};
-pub use key::Key;
-pub(crate) use key::KeyFault;
+pub use key::{Key, RetiringKey};
+pub(crate) use key::{KeyFault, MAX_RETIRING_MS};
 pub(crate) use move_money::FROM_SQL;
 pub use operation_kind::OperationKind;
 pub(crate) use query::QueryError;
 pub use query::{Operation, ParsedQuery};
 pub(crate) use report_request::ReportFilter;
 pub use report_request::{ReportKind, ReportRequest};
-pub(crate) use retiring::MAX_RETIRING_MS;
-pub use retiring::RetiringKey;
 #[cfg(test)]
 pub(crate) use signature::SignatureError;
 pub(crate) use signature::job_signature;

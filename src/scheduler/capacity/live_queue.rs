@@ -5,16 +5,15 @@ use std::num::NonZeroU64;
 
 use crate::model::{Kind, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
-use crate::scheduler::hold::{Hold, LocalityEnd};
 use crate::scheduler::key::Ratio;
 use crate::scheduler::node::Totals;
-use crate::scheduler::policy::View;
+use crate::scheduler::policy::{Hold, LocalityEnd, View};
 use crate::scheduler::{AppSpec, GroupId, Level};
 
 use super::queue_slots::{AppHolding, QueueSlots, UserRule};
 use super::{
-    CapacityQueue, JobLists, JobRank, KindReport, LocalityWait, QueueDetail, QueueReport, SlotShare, SlotVerdict,
-    UserLimit, WaitFactor,
+    CapacityQueue, JobLists, JobRank, KindReport, MissedOpportunities, QueueDetail, QueueReport, SlotShare,
+    SlotVerdict, UserLimit, WaitFactor,
 };
 
 #[derive(Debug)]
@@ -146,7 +145,7 @@ pub(super) struct LiveApp {
     pub(super) used_reservations: PerKind<u32>,
     pub(super) is_active: PerKind<bool>,
     pub(super) unfinished_maps: u32,
-    pub(super) wait: LocalityWait,
+    pub(super) wait: MissedOpportunities,
     /// Hosts with a tracker when it began; none where it had begun before this policy.
     pub(super) cluster_hosts: Option<u64>,
     /// Most distinct hosts that held the input of its maps, until it was asked for one.

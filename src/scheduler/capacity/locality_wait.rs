@@ -4,7 +4,7 @@
 const OVERRIDDEN: u64 = 1_000_000;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LocalityWait {
+pub(crate) struct MissedOpportunities {
     opportunities: u64,
 }
 
@@ -15,7 +15,7 @@ pub(crate) struct WaitFactor {
     whole: u64,
 }
 
-impl LocalityWait {
+impl MissedOpportunities {
     pub(crate) fn count_opportunity(&mut self) {
         self.opportunities = self.opportunities.saturating_add(1);
     }
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_far_map_waits_for_more_opportunities_than_the_trackers_that_count() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         let half = WaitFactor::new(1_000_000, 5, 10);
         let allowed: Vec<bool> = (0..4)
             .map(|_| {
@@ -84,7 +84,7 @@ mod tests {
 
     #[test]
     fn splits_without_hosts_never_wait() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.count_opportunity();
         assert!(wait.allows_off_switch(100, 100, WaitFactor::new(1_000_000, 0, 10)));
     }
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn an_unknown_cluster_and_a_configured_factor_count_as_they_are() {
         assert_eq!(WaitFactor::new(1_000_000, 3, 0), WaitFactor::ONE);
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.count_opportunity();
         assert!(wait.allows_off_switch(9, 9, WaitFactor::new(100_000, 9, 9)));
         assert!(!wait.allows_off_switch(10, 10, WaitFactor::new(100_000, 9, 9)));
@@ -100,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_reserved_node_ends_the_wait_until_a_near_map() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.ignore_distance();
         assert!(wait.allows_off_switch(10_000, 10_000, WaitFactor::ONE));
         wait.reset();

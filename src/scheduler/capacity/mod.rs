@@ -6,7 +6,6 @@
 //! decimals, ratios compare by cross-multiplication.
 
 mod capacity_config;
-mod config_error;
 mod container_limits;
 mod java_float;
 mod job_limits;
@@ -18,19 +17,16 @@ mod policy;
 mod queue_slots;
 mod report;
 mod slot_limits;
-mod written_config;
 
 #[cfg(test)]
 mod tests;
 
-pub use capacity_config::CapacityConfig;
-pub(crate) use capacity_config::{CapacityQueue, SlotMemory};
-pub(crate) use config_error::CapacityConfigError;
+pub use capacity_config::{CapacityConfig, WrittenConfig, WrittenQueue};
+pub(crate) use capacity_config::{CapacityConfigError, CapacityQueue, SlotMemory};
 pub(crate) use job_limits::{JobLimits, RefusedJob};
 pub(crate) use job_lists::{JobLists, ListedJob};
 pub(crate) use job_stage::{JobRank, JobStage, StageCounts};
-pub(crate) use locality_wait::{LocalityWait, WaitFactor};
+pub(crate) use locality_wait::{MissedOpportunities, WaitFactor};
 pub(super) use policy::Capacity;
 pub(crate) use report::{JobReport, KindReport, QueueDetail, QueueReport, QueueSlotsDetail, QueuedJobDetail};
 pub(crate) use slot_limits::{SlotShare, SlotUsage, SlotVerdict, UserLimit};
-pub use written_config::{WrittenConfig, WrittenQueue};

@@ -13,21 +13,19 @@ use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
 use crate::scheduler::constraint::JobPlan;
-use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::group::Group;
-use crate::scheduler::hold::Hold;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
-    AppDetail, AppRefusal, GroupDetail, Heartbeat, HeartbeatLimits, LaunchRules, Leaf, NewApp, Policy, SKIP_BUDGET,
-    Verdict, View,
+    AppDetail, AppRefusal, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, NewApp, OfferedContainer,
+    Policy, SKIP_BUDGET, Verdict, View,
 };
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
 use super::live_queue::{LiveApp, LiveQueue, sum};
 use super::queue_slots::AppHolding;
 use super::{
-    CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
+    CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, MissedOpportunities, QueuedJobDetail, SlotVerdict,
 };
 
 #[derive(Debug)]
@@ -125,7 +123,7 @@ impl Capacity {
                 used_reservations: PerKind::default(),
                 is_active: PerKind::default(),
                 unfinished_maps: 0,
-                wait: LocalityWait::default(),
+                wait: MissedOpportunities::default(),
                 cluster_hosts: None,
                 split_hosts: 0,
                 wait_factor: None,

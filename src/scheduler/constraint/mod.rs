@@ -6,12 +6,10 @@
 
 mod admission;
 mod app_deadline;
-mod at_risk;
 mod constraint_config;
 mod cost_history;
 mod costs;
 mod deadline_job;
-mod deadline_state;
 mod free_time;
 mod job_work;
 mod ledger;
@@ -27,8 +25,7 @@ mod tests;
 pub use admission::{JobPlan, TimedWork};
 pub(crate) use admission::{RejectedJob, Seconds, SlotSupply, WhatIf, admit, what_if};
 pub use app_deadline::AppDeadline;
-pub(crate) use app_deadline::{ChangedDeadline, DeadlineChange, NewDeadline};
-pub(crate) use at_risk::{UnfinishedJob, find_at_risk};
+pub(crate) use app_deadline::{ChangedDeadline, DeadlineChange, DeadlineDetail, DeadlineState, NewDeadline};
 pub use constraint_config::ConstraintConfig;
 pub(crate) use constraint_config::{
     Admission, AdmissionSlots, DeadlineSpec, DefaultCosts, Due, HistoryConfig, OnMissed, StatedCost, Strategy,
@@ -36,10 +33,10 @@ pub(crate) use constraint_config::{
 pub use cost_history::JobEstimate;
 pub(crate) use cost_history::{CostHistory, JobClass};
 pub(crate) use costs::{Costs, KnownCosts};
-pub(crate) use deadline_state::{DeadlineDetail, DeadlineState};
 pub(crate) use job_work::InputVolume;
 pub use job_work::{JobWork, KeySpread};
 pub(crate) use ledger::{Ledger, MapClaim, Promise};
 pub(crate) use model::Model;
 pub(crate) use overrun::Overrun;
 pub(super) use policy::Constraint;
+pub(crate) use promises::{UnfinishedJob, find_at_risk};

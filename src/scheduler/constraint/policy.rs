@@ -10,13 +10,13 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, Pool, Violations};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
-use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
-    AppDetail, AppRefusal, Heartbeat, HeartbeatLimits, Leaf, NewApp, Policy, SKIP_BUDGET, Verdict, View,
+    AppDetail, AppRefusal, Heartbeat, HeartbeatLimits, Leaf, NewApp, OfferedContainer, Policy, SKIP_BUDGET, Verdict,
+    View,
 };
 use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 

@@ -4,11 +4,10 @@ use std::collections::BTreeMap;
 
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
-use crate::scheduler::policy::{Verdict, View};
+use crate::scheduler::policy::{OfferedContainer, Verdict, View};
 use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
 use super::demand::ContainerDemand;
-use super::offered_container::OfferedContainer;
 use super::offering::OfferOutcome;
 use super::{ContainerSource, RequestType};
 

@@ -14,7 +14,6 @@ mod granting;
 mod holding;
 mod node_index;
 mod nodes;
-pub(super) mod offered_container;
 mod offering;
 mod placing;
 mod reasons;

@@ -10,7 +10,7 @@ use super::node_index::NodeIndex;
 
 /// Nodes that take containers, and what has changed since containers were last granted.
 #[derive(Debug)]
-pub(in crate::scheduler) struct ContainerState {
+pub(in crate::scheduler) struct GrantingState {
     pub(super) nodes: NodeIndex,
     pub(super) slot: Capability,
     pub(super) locality_delay: u32,
@@ -46,7 +46,7 @@ pub(crate) struct WaitingHousekeeping {
     pub(crate) of_kind: PerKind<u32>,
 }
 
-impl ContainerState {
+impl GrantingState {
     pub(in crate::scheduler) fn note_woken(&mut self) {
         self.has_woken = true;
     }
@@ -73,7 +73,7 @@ impl ContainerState {
     }
 }
 
-impl Default for ContainerState {
+impl Default for GrantingState {
     fn default() -> Self {
         Self {
             nodes: NodeIndex::default(),

@@ -21,7 +21,6 @@ mod pools;
 mod rank;
 mod refresh;
 pub(crate) mod reload;
-mod running_limits;
 pub(crate) mod share;
 pub(crate) mod starvation;
 mod update;

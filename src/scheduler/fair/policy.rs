@@ -10,14 +10,13 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
-use crate::scheduler::container::offered_container::OfferedContainer;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
-use crate::scheduler::hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
-    AppDetail, GroupDetail, Heartbeat, HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET, Verdict, View,
+    AppDetail, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, LimitOwner, LimitUnit, LocalityEnd,
+    OfferedContainer, Policy, SKIP_BUDGET, Verdict, View,
 };
 use crate::scheduler::{AppId, AppSpec, GroupId, Level};
 
@@ -30,8 +29,8 @@ use super::options::{FairOptions, JobOrdering};
 use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
 use super::rank::RankStanding;
-use super::running_limits::RunningLimit;
 use super::starvation::{PoolClaim, PoolClaims};
+use super::update::RunningLimit;
 
 #[derive(Debug)]
 pub(in crate::scheduler) struct Fair {

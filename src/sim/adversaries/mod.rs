@@ -3,6 +3,5 @@
 
 mod player_plan;
 mod players;
-mod schemes;
 
 pub(super) use player_plan::{EIGHTH, FREE_DISK_BYTES, JobShape, STREAM, Scheme, plan_players};

@@ -10,7 +10,7 @@ use crate::scheduler::Level;
 use crate::scheduler::capacity::{CapacityConfig, CapacityQueue, SlotVerdict, UserLimit};
 use crate::scheduler::fair::heartbeat_plan::HeartbeatLoad;
 
-use super::heartbeat_outcome::HeartbeatOutcome;
+use super::nodes::HeartbeatOutcome;
 
 /// The live jobs under a policy, for one kind of slot.
 pub(super) struct LimitedJobs<'a> {

@@ -8,13 +8,12 @@
 mod allowances;
 mod attempts;
 mod containers;
-mod heartbeat_outcome;
 mod holdings;
 mod laid_charges;
 mod law;
 mod limits;
 mod money;
-mod placeable_node;
+mod nodes;
 mod preemption;
 mod share;
 mod slot_time;
@@ -39,8 +38,8 @@ use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Kin
 
 use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
-pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
+pub(super) use nodes::HeartbeatOutcome;
 
 pub(super) use money::{Intent, MoneyChange};
 use preemption::PreemptionChecker;

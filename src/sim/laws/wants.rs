@@ -11,9 +11,8 @@ use crate::model::{Capability, JobId, Kind, PerKind, PerPool, TrackerId};
 use crate::sim::plan::Plan;
 
 use super::attempts::AttemptModel;
-use super::heartbeat_outcome::HeartbeatOutcome;
 use super::holdings::{Holdings, Moment};
-use super::placeable_node::PlaceableNode;
+use super::nodes::{HeartbeatOutcome, PlaceableNode};
 
 /// What a machine has, as its tracker and worker declare it.
 #[derive(Clone, Debug)]

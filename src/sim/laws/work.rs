@@ -9,8 +9,8 @@ use crate::model::{JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::SKIP_BUDGET;
 use crate::wire::worker_name;
 
-use super::heartbeat_outcome::HeartbeatOutcome;
 use super::limits::LimitedJobs;
+use super::nodes::HeartbeatOutcome;
 
 /// Checks the slots that heartbeats leave free.
 ///

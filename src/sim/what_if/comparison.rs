@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, PlayedEnd, Spread};
 use crate::model::{Credits, RunState};
 
-use super::played::{Played, PlayedJob};
-use super::recording::{RecordedJob, Recording};
+use super::recording::{Played, PlayedJob, RecordedJob, Recording};
 
 /// What both plays assume.
 const ASSUMED: &[&str] = &[

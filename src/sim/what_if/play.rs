@@ -22,8 +22,7 @@ use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
 use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
-use super::played::{Played, PlayedJob};
-use super::recording::{MarketChange, RecordedOrder, Recording, TaskTimes, mean};
+use super::recording::{MarketChange, Played, PlayedJob, RecordedOrder, Recording, TaskTimes, mean};
 
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
@@ -51,7 +50,7 @@ enum PlayEvent {
 }
 
 #[derive(Debug, Default)]
-struct LiveJob {
+struct JobInPlay {
     maps: MapsDone,
     maps_ended: Vec<bool>,
     /// Attempts of each task that failed or will.
@@ -70,7 +69,7 @@ pub struct Play<'a> {
     trackers: Vec<Option<PlayTracker>>,
     racks: BTreeMap<&'a str, &'a str>,
     ids: BTreeMap<JobId, usize>,
-    live: FxHashMap<usize, LiveJob>,
+    live: FxHashMap<usize, JobInPlay>,
     /// Attempts that hold slots: since when and how many. Never iterated.
     launched: FxHashMap<AttemptId, (i64, u32)>,
     /// Jobs that are neither over nor refused.
@@ -386,10 +385,10 @@ impl Play<'_> {
         self.step(Event::UnusedIdFound { id, owner: IdOwner::named(user) });
         self.ids.insert(id, place);
         let maps = recorded.spec.maps;
-        let live = LiveJob {
+        let live = JobInPlay {
             maps: MapsDone { left: maps, all: maps, last_end_ms: i64::MIN },
             maps_ended: vec![false; maps as usize],
-            ..LiveJob::default()
+            ..JobInPlay::default()
         };
         self.live.insert(place, live);
         let spec = self.spec(place);

@@ -3,12 +3,9 @@
 mod configuration;
 mod derived_numbers;
 mod holds;
-mod job_order;
 mod jobs;
 mod queue_slots;
-mod reload;
 mod reports;
-mod slot_memory;
 mod turns;
 mod user_limit;
 

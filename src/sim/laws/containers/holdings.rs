@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{ApplicationId, Capability};
-use crate::sim::laws::placeable_node::PlaceableNode;
+use crate::sim::laws::nodes::PlaceableNode;
 
 use super::request_book::Site;
 use super::{ContainerBook, ContainerBooks};

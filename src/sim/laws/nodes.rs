@@ -1,6 +1,6 @@
-//! What a heartbeat left of a tracker's slots.
+//! What a heartbeat left of a tracker's slots, and what a node could hold, were it empty.
 
-use crate::model::{Kind, PerKind};
+use crate::model::{Capability, Kind, PerKind};
 
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct HeartbeatOutcome<'a> {
@@ -26,5 +26,22 @@ impl HeartbeatOutcome<'_> {
         }
         let left = |kind: Kind| free[kind].saturating_sub(killed[kind]);
         Ok(Self { free: PerKind::new(left(Kind::Map), left(Kind::Reduce)), ..self })
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct PlaceableNode<'a> {
+    pub(super) host: &'a str,
+    pub(super) rack: &'a str,
+    /// What it has for containers; none: it takes none.
+    pub(super) bag: Option<Capability>,
+}
+
+impl PlaceableNode<'_> {
+    pub(super) fn room_for(&self, capability: Capability) -> u64 {
+        let Some(bag) = self.bag else { return 0 };
+        let by_memory = bag.memory_mb.checked_div(capability.memory_mb).unwrap_or(u32::MAX);
+        let by_cores = bag.vcores.checked_div(capability.vcores).unwrap_or(u32::MAX);
+        by_memory.min(by_cores).into()
     }
 }

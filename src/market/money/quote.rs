@@ -1,4 +1,4 @@
-//! Quotes: what a rate would buy at the next tick, computed without changing anything.
+//! Quotes: what a rate would buy at the next tick, computed without changing anything; and the live status of queues.
 //!
 //! Law: if the quoted rate were set and the tick came at once, it would grant exactly what was quoted.
 
@@ -152,10 +152,6 @@ pub(crate) fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Opti
     Some(u64::try_from(ms / 1000).unwrap_or(u64::MAX))
 }
 
-#[cfg(test)]
-#[path = "../tests/quotes.rs"]
-mod tests;
-
 impl Market {
     /// The live status of each of `queues`, given what runs and waits. Queues that do not exist are left out.
     pub fn live_queue_status<'a>(
@@ -189,3 +185,7 @@ impl Market {
         queues.into_iter().filter_map(status).collect()
     }
 }
+
+#[cfg(test)]
+#[path = "../tests/quotes.rs"]
+mod tests;

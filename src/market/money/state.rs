@@ -162,6 +162,11 @@ impl Market {
     }
 
     #[cfg(test)]
+    pub(in crate::market) fn guard(&self) -> &ReplayGuard {
+        &self.guard
+    }
+
+    #[cfg(test)]
     pub(in crate::market) fn forget_meter(&mut self) {
         self.meter = Meter::default();
     }

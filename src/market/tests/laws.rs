@@ -196,7 +196,7 @@ proptest! {
             prop_assert_eq!(restarted.allowance(queue.as_str()), again.allowance(queue.as_str()));
         }
         prop_assert_eq!(restarted.ledger(), again.ledger());
-        prop_assert_eq!(&restarted.guard, &again.guard);
+        prop_assert_eq!(restarted.guard(), again.guard());
         prop_assert_eq!(restarted.price(), again.price());
     }
 

@@ -22,6 +22,8 @@ mod sums_by_time;
 #[cfg(test)]
 mod tests;
 
+#[cfg(test)]
+pub(crate) use admission::DeadlineRejection;
 pub use admission::{JobPlan, TimedWork};
 pub(crate) use admission::{RejectedJob, Seconds, SlotSupply, WhatIf, admit, what_if};
 pub use app_deadline::AppDeadline;

@@ -125,9 +125,7 @@ impl Scheduler {
         self.notify(&Change::Usage { app: id, pool: kind.into() });
         self.forget_drained(id);
     }
-}
 
-impl Scheduler {
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
     /// pending. A removed app has none, unless the policy keeps it.
     pub(crate) fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
@@ -197,9 +195,7 @@ impl Scheduler {
     pub(crate) fn app_pending(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
     }
-}
 
-impl Scheduler {
     /// Logs changes of usage from now on, for a caller that takes them after each of its steps.
     pub(crate) fn log_usage(&mut self) {
         self.usage_log.get_or_insert_default();

@@ -36,9 +36,7 @@ impl Scheduler {
     pub(crate) fn is_to_begin(&self, id: AppId) -> bool {
         self.to_begin.contains(&id)
     }
-}
 
-impl Scheduler {
     /// Counts an app in the home that the policy assigns to it. It stands in no order yet.
     pub(super) fn enter_home(&mut self, id: AppId) {
         let Some(app) = self.apps.get(&id) else { return };
@@ -144,9 +142,7 @@ impl Scheduler {
         self.close_if_temporary(from);
         Ok(())
     }
-}
 
-impl Scheduler {
     /// Pauses an app, or resumes it. One that waits to begin does not begin while it is paused. No effect on one that was removed.
     pub(crate) fn set_paused(&mut self, id: AppId, is_paused: bool) {
         if self.apps.get(&id).is_none_or(|app| app.is_paused == is_paused || app.draining) {

@@ -83,9 +83,7 @@ impl Scheduler {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
         self.orders[pool].sort(&keys);
     }
-}
 
-impl Scheduler {
     pub(super) fn park_app(&mut self, id: AppId, pool: Pool) {
         self.dequeue(id, pool);
         if let Some(app) = self.apps.get_mut(&id) {
@@ -177,9 +175,7 @@ impl Scheduler {
     fn is_below(&self, id: GroupId, group: GroupId) -> bool {
         group == GroupId::ROOT || self.groups.is_within(id, group)
     }
-}
 
-impl Scheduler {
     pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
         self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(|app| app.is_running() && !app.is_paused)
     }
@@ -197,9 +193,7 @@ impl Scheduler {
         let waiting = self.app_waiting(id);
         Kind::ALL.into_iter().filter(move |&kind| waiting[kind] == 0)
     }
-}
 
-impl Scheduler {
     pub fn tick(&mut self, now: Now) {
         self.refresh_fits_when_due(now);
         self.notify(&Change::Tick(now));

@@ -79,9 +79,7 @@ impl Scheduler {
     pub(crate) fn allocation(&self, group: GroupId) -> Allocation {
         self.policy.allocation(group)
     }
-}
 
-impl Scheduler {
     /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held their slots.
     pub(crate) fn take_ended_reservations(&mut self) -> Vec<EndedReservation> {
         std::mem::take(&mut self.ended_reservations)

@@ -103,9 +103,7 @@ impl Scheduler {
             self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
         }
     }
-}
 
-impl Scheduler {
     /// Puts new settings of the ruling policy in force, in O(groups) and what the new limits let run again. Options of
     /// another policy have no effect: that is [`Self::replace_policy`].
     pub(crate) fn reload_policy(&mut self, options: PolicyOptions) {
@@ -114,9 +112,7 @@ impl Scheduler {
             self.change_policy(|policy, view, reaction| policy.set_capacities(config, view, reaction));
         }
     }
-}
 
-impl Scheduler {
     /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name. O(apps log apps).
     pub(crate) fn would_begin<'a>(
         &self,

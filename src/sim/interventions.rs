@@ -88,9 +88,7 @@ impl World<'_> {
         self.schedule_in(pause_ms, SimEvent::EarlyTimer);
         if self.may_act() && self.has(Part::LateTimers) { self.fire_timer() } else { Ok(()) }
     }
-}
 
-impl World<'_> {
     /// An operator wants another scheduler, or the same with other settings.
     pub(super) fn switch_scheduler(&mut self) -> Result<(), Violation> {
         let Some(pause_ms) = self.plan.switch_pause_ms else { return Ok(()) };

@@ -335,9 +335,7 @@ impl Market {
             }
         }
     }
-}
 
-impl Market {
     /// Whether it assigns the slots: whether rates buy shares, and jobs need signatures.
     pub(crate) fn is_ruling(&self) -> bool {
         self.is_ruling

@@ -94,9 +94,7 @@ impl ParsedQuery {
         };
         wanted.iter().filter_map(shown).collect()
     }
-}
 
-impl ParsedQuery {
     /// The job that it is about; `None` for an operation on something else, or a text that is no id.
     pub(crate) fn job_asked_about(&self) -> Option<JobId> {
         match self.kind {
@@ -159,9 +157,7 @@ impl ParsedQuery {
         }
         Ok(values)
     }
-}
 
-impl ParsedQuery {
     /// The file that an upload is for.
     pub(super) fn upload(&self) -> Result<JobUpload, QueryError> {
         let (mut job, mut name) = (None, None);

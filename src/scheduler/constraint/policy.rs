@@ -463,9 +463,7 @@ impl Constraint {
             _ => Lending::Promised,
         }
     }
-}
 
-impl Constraint {
     pub(super) fn report(&self, app: &App, job: &DeadlineJob) -> String {
         let since_arrival = |at_us: i64| Seconds { us: at_us.saturating_sub(job.arrival_us()) };
         // It may have come after the last heartbeat.

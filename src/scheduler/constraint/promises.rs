@@ -80,9 +80,7 @@ impl Constraint {
             reaction.rekey_app(id);
         }
     }
-}
 
-impl Constraint {
     /// What keeps a deadline of an app, beside all promises but its own.
     pub(super) fn check_changed(
         &self,
@@ -114,9 +112,7 @@ impl Constraint {
             Err(rejection) => Err(RejectedJob { name: name.to_owned(), rejection }.into()),
         }
     }
-}
 
-impl Constraint {
     pub(super) fn check_promises(&self, view: &View<'_>, violations: &mut Violations) {
         let (mut ledger, mut held): (Ledger, PerKind<u64>) = (Ledger::default(), PerKind::default());
         // Any order gives the same sums.

@@ -176,9 +176,7 @@ impl Scheduler {
     fn has_room(&self, node: TrackerId) -> bool {
         self.free_for_containers(node).is_some_and(|free| free.memory_mb > 0 && free.vcores > 0)
     }
-}
 
-impl Scheduler {
     pub(super) fn review_container(&self, id: AppId, node: TrackerId, request: &RequestType) -> Verdict {
         let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
         let Some((app, node)) = apps.get(&id).zip(nodes.get(&node)) else { return Verdict::NotOnThisNode };

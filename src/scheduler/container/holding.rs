@@ -76,9 +76,7 @@ impl Scheduler {
         self.rekey(home, Pool::Container);
         self.notify(&Change::Usage { app: id, pool: Pool::Container });
     }
-}
 
-impl Scheduler {
     /// Compares what applications hold and what the index of nodes says with a recount: slow, for builds with debug assertions.
     pub(in crate::scheduler) fn check_containers(&self, violations: &mut Violations) {
         for (id, app) in &self.apps {

@@ -148,9 +148,7 @@ impl Scheduler {
         }
         self.containers.freed.remove(&id);
     }
-}
 
-impl Scheduler {
     /// Memory and cores of a node for tasks that are free or being released by tasks; none without a bag. Containers get less of it by
     /// [`Self::cores_of_slots_alone`].
     pub(crate) fn incoming_room(&self, node: TrackerId) -> Option<Capability> {

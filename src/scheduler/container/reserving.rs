@@ -81,9 +81,7 @@ impl Scheduler {
             && matches!(table.verdict(site, rules, true), SiteVerdict::Allowed(_))
             && matches!(self.review_container(app, id, request), Verdict::Ask(_))
     }
-}
 
-impl Scheduler {
     /// Keeps room of nodes for what a round has found it for, and no other any more. No effect on nodes without a bag.
     pub(crate) fn set_earmarks(&mut self, earmarks: &[(TrackerId, Earmark)]) {
         for node in std::mem::take(&mut self.containers.earmarking) {

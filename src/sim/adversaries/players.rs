@@ -123,9 +123,7 @@ impl World<'_> {
             Scheme::FreeRider => accomplices_call(application, interval_ms),
         }
     }
-}
 
-impl World<'_> {
     /// The accomplices: a phantom buys what it never uses, and a free rider, who bids one unit, runs on it beyond its quota:
     /// long maps, and containers that have no end of their own.
     pub(super) fn ride_free(&mut self, place: usize, random: &mut Random) -> Result<(), Violation> {
@@ -184,9 +182,7 @@ impl World<'_> {
         let task_ms = random.between(interval_ms / 10 + 1, interval_ms * 6 / 10 + 1);
         self.submit_shaped(place, random.between(1, 8) as u32, JobShape { task_ms, output_bytes: 100 })
     }
-}
 
-impl World<'_> {
     /// The flipper: bids high right before a tick and next to nothing right after it, or the other way round, with long tasks
     /// that stay where they are.
     pub(super) fn flip(&mut self, place: usize, random: &mut Random) -> Result<(), Violation> {

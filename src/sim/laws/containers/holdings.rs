@@ -25,9 +25,7 @@ impl ContainerBooks {
         let mut of_queue = self.applications.values().filter(|book| *book.submitted.queue == *queue);
         of_queue.any(|book| book.containers.values().any(ContainerBook::is_live))
     }
-}
 
-impl ContainerBooks {
     /// Slots that the containers of each queue hold, and those that wanted ones could have; at least as many.
     pub(in crate::sim::laws) fn placeable(&self, nodes: &[PlaceableNode<'_>]) -> BTreeMap<String, u64> {
         let mut placeable = BTreeMap::new();
@@ -53,9 +51,7 @@ impl ContainerBooks {
     pub(in crate::sim::laws) fn queue_of(&self, id: ApplicationId) -> Option<&str> {
         self.applications.get(&id).map(|book| &*book.submitted.queue)
     }
-}
 
-impl ContainerBooks {
     /// Memory, MB, and cores that live containers of a worker's process hold.
     pub(in crate::sim::laws) fn held_on(&self, tracker: &str, incarnation: u64) -> (u64, u64) {
         let here = self.on_tracker.get(tracker).into_iter().flatten();

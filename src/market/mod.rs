@@ -3,9 +3,8 @@
 //! `money`: [`Market`] is the state. [`Market::tick`] charges and allocates. Every method that changes the state
 //! returns the [`MarketFact`]s that rebuild it.
 //!
-//! `requests`: [`Market::handle_request`] answers `/scheduler`, [`Market::authorize_job`] authorizes submissions.
-//! [`Acl`], [`signature::verify`] and [`ParsedQuery::parse`] serve the web server before the request reaches the
-//! market.
+//! `requests`: [`Market::handle_request`] answers `/scheduler`, [`Market::authorize_job`] authorizes submissions. [`Acl`],
+//! [`signature::verify`] and [`ParsedQuery::parse`] serve the web server before the request reaches the market.
 
 mod money;
 mod requests;

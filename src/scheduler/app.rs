@@ -13,11 +13,9 @@ use super::slot_table::SlotTable;
 use super::task_nodes::TaskNeeds;
 use super::{AppId, GroupId};
 
-/// Identity and ordering of an app.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AppSpec {
     pub id: AppId,
-    /// Its group, until [`Scheduler::move_app`](super::Scheduler::move_app).
     pub group: GroupId,
     /// Its user; some policies limit what one user gets.
     pub user: Arc<str>,
@@ -51,7 +49,6 @@ pub(super) struct App {
     pub(super) leaf: GroupId,
     /// The key under which it stands in the order; none while it does not.
     pub(super) ordered_by: PerPool<Option<AppKey>>,
-    /// Whether a limit keeps it out of the order.
     pub(super) is_parked: PerPool<bool>,
     pub(super) reserved_nodes: PerKind<BTreeSet<TrackerId>>,
     pub(super) tables: PerKind<SlotTable>,
@@ -61,7 +58,6 @@ pub(super) struct App {
     pub(super) running: PerPool<u32>,
     /// Slots that they hold; those of a container are its dominant part.
     pub(super) held: PerPool<u32>,
-    /// Held slots that are being released.
     pub(super) releasing: PerPool<u32>,
     /// Most attempts at a time; none = no limit. Only the Fair scheduler keeps it.
     pub(super) max_running: PerKind<Option<u32>>,
@@ -73,15 +69,12 @@ pub(super) struct App {
     pub(super) locality_wait_millionths: u64,
     /// Tasks neither done nor running.
     pub(super) pending: PerKind<u32>,
-    /// Whether its setup waits for a slot, or for leave to begin.
     pub(super) awaits_setup: bool,
-    /// What its tasks need of a node.
     pub(super) needs: TaskNeeds,
     /// Whether no node that is there could run it, as last worked out; never in compatible mode.
     pub(super) is_stuck: bool,
     /// Whether it is granted nothing for now: its demand counts in no sum.
     pub(super) is_paused: bool,
-    /// Whether it was paused while it waited to begin.
     pub(super) begins_once_resumed: bool,
     /// Removed by the caller; kept until its last attempt has released its slot, so that sums stay correct.
     pub(super) draining: bool,
@@ -94,7 +87,6 @@ pub(super) struct App {
 impl AppSpec {
     pub const ONE_SLOT: PerKind<NonZeroU32> = PerKind::new(NonZeroU32::MIN, NonZeroU32::MIN);
 
-    /// An app of a test: of user `u`, of normal priority, with one slot for each task.
     #[cfg(test)]
     pub(super) fn plain(id: AppId, group: GroupId) -> Self {
         Self { id, group, user: "u".into(), priority: 2, start_ms: 0, order: 0, slots_per_task: Self::ONE_SLOT }
@@ -134,7 +126,6 @@ impl App {
         }
     }
 
-    /// Slots that the next task of a kind holds.
     pub(super) fn slots_per_task(&self, kind: Kind) -> u32 {
         self.spec.slots_per_task[kind].get()
     }
@@ -153,7 +144,6 @@ impl App {
         if self.is_paused { 0 } else { self.pending[kind] }
     }
 
-    /// Slots that its next grant from a pool takes.
     pub(super) fn slots_of_next(&self, pool: Pool) -> u32 {
         match pool.kind() {
             Some(kind) => self.slots_per_task(kind),
@@ -171,7 +161,6 @@ impl App {
         !self.draining && !self.is_paused && self.awaits_setup && self.pending != PerKind::default()
     }
 
-    /// Whether a removed app is not kept and holds no slot any more.
     pub(super) fn is_drained(&self) -> bool {
         self.draining && !self.is_kept && self.running == PerPool::default()
     }

@@ -1,23 +1,18 @@
 //! The assignment loop: one heartbeat, slot by slot.
 //!
-//! Each slot goes to the first app in the order that may have it. An app without a task for this node, or whose tasks
-//! need more slots than are left, is passed over: it leaves the order for the rest of the heartbeat, so that the next app
-//! becomes the first.
+//! Each slot goes to the first app in the order that may have it. An app without a task for this node, or whose tasks need more slots than
+//! are left, is passed over: it leaves the order for the rest of the heartbeat, so that the next app becomes the first.
 
 use crate::model::{Kind, PerKind, TrackerId};
 
 use super::change::{AskedApp, Change, GrantedTask};
-use super::heartbeat::Heartbeat;
 use super::node::Node;
 use super::order::OrderEntry;
-use super::policy::HeartbeatLimits;
-use super::verdict::Verdict;
-use super::view::View;
+use super::policy::{Heartbeat, HeartbeatLimits, Verdict, View};
 use super::{
     AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
 };
 
-/// The search for apps of one kind in one heartbeat.
 struct AppSearch {
     limits: HeartbeatLimits,
     /// Where the walk of all apps resumes; none: by the order.
@@ -149,8 +144,7 @@ impl Scheduler {
         }
     }
 
-    /// Offers a slot of a reserved node to the app that it is reserved for; none when it is not reserved, else whether a
-    /// task was granted.
+    /// Offers a slot of a reserved node to the app that it is reserved for; none when it is not reserved, else whether a task was granted.
     fn fill_reserved_slot(
         &mut self,
         kind: Kind,
@@ -173,7 +167,6 @@ impl Scheduler {
         policy.review(app, kind, heartbeat, &View { groups, totals, apps, nodes })
     }
 
-    /// Asks an app for a task, and counts it.
     fn ask_for_task(
         &mut self,
         id: AppId,

@@ -10,7 +10,6 @@ pub(super) enum Change {
     GroupOpened(GroupId),
     /// A group without apps was closed; its id is not used again.
     GroupClosed(GroupId),
-    /// An app was added, without demand.
     AppAdded(AppId),
     /// An app was removed with all its demand; its attempts may still hold slots.
     AppRemoved(AppId),
@@ -58,15 +57,11 @@ pub(super) enum Change {
         in_use: PerKind<u32>,
         now: Now,
     },
-    /// An app was asked for a task, perhaps in vain.
     Asked(AskedApp),
-    /// The node's slots are filled as far as they can be.
     HeartbeatEnded,
-    /// Time has passed: what depends on it is due for another look.
     Tick(Now),
 }
 
-/// A question to an app, with its outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct AskedApp {
     pub(super) app: AppId,
@@ -129,7 +124,6 @@ impl Moves {
 }
 
 impl Reaction<'_> {
-    /// The key of an app changed, of either kind.
     pub(super) fn rekey_app(&mut self, app: AppId) {
         self.moves.apps.push(app);
     }
@@ -139,12 +133,10 @@ impl Reaction<'_> {
         self.moves.groups.push(group);
     }
 
-    /// Any key of any app or group may have changed.
     pub(super) fn rekey_all(&mut self) {
         self.moves.all = true;
     }
 
-    /// An app that was parked may be reviewed again.
     pub(super) fn wake_app(&mut self, app: AppId) {
         self.moves.wake_apps.push(app);
     }
@@ -163,4 +155,22 @@ impl Reaction<'_> {
     pub(super) fn wake_containers_below(&mut self, group: GroupId) {
         self.moves.wake_containers_below.push(group);
     }
+}
+
+/// What an app holds, or its group waits for, from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UsageChange {
+    /// Of a pool, so many more; fewer if negative.
+    Held { app: AppId, pool: Pool, slots: i64 },
+    /// A setup, job-cleanup or task-cleanup of the app takes a slot that is charged to no app.
+    HousekeepingBegun {
+        app: AppId,
+        /// When it was launched, ms of the monotonic clock.
+        launch_mono_ms: u64,
+    },
+    /// The one that was launched then has released it.
+    HousekeepingEnded { app: AppId, launch_mono_ms: u64 },
+    /// A group has given up slots, or waits for less though nothing was granted to it, and what it still holds and waits for
+    /// is less than it was sold.
+    TooLittleLeft { group: GroupId },
 }

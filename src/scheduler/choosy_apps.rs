@@ -9,7 +9,6 @@ use crate::model::Kind;
 use super::AppId;
 use super::app::App;
 
-/// Apps whose tasks may not run on all nodes.
 #[derive(Debug, Default)]
 pub(super) struct ChoosyApps {
     /// Those that need a stock node or several slots for a task, or avoid hosts.
@@ -29,7 +28,6 @@ impl ChoosyApps {
         self.by_node.iter().copied().chain(by_room).chain(self.stuck.iter().copied()).collect()
     }
 
-    /// Those that no node could run when that was last worked out.
     pub(super) fn stuck(&self) -> &BTreeSet<AppId> {
         &self.stuck
     }

@@ -1,9 +1,12 @@
-//! Demand and usage: each change updates the app, its group, its node and the cluster together.
+//! Demand and usage: each change updates the app, its group, its node and the cluster together, and is logged for accounts
+//! that charge by time.
 
-use crate::model::{Kind, Pool, TrackerId, lower, raise};
+use crate::model::{Kind, PerKind, PerPool, Pool, TrackerId, lower, raise};
 
-use super::change::Change;
-use super::{AppId, HostId, Scheduler};
+use super::app::App;
+use super::change::{Change, UsageChange};
+use super::group::Group;
+use super::{AppId, GroupId, HostId, Level, Scheduler};
 
 impl Scheduler {
     /// Adds `count` tasks of an app that may run now, each with its input on `hosts`. No hosts: no preference.
@@ -66,8 +69,7 @@ impl Scheduler {
         }
     }
 
-    /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a
-    /// restart.
+    /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a restart.
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
         let Some(app) = self.apps.get_mut(&id) else { return };
         raise(&mut app.running[kind], 1_u32, &mut self.violations);
@@ -122,5 +124,161 @@ impl Scheduler {
         }
         self.notify(&Change::Usage { app: id, pool: kind.into() });
         self.forget_drained(id);
+    }
+
+    /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls
+    /// pending. A removed app has none, unless the policy keeps it.
+    pub(crate) fn set_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+        if self.apps.get(&id).is_some_and(|app| !app.draining || app.is_kept) {
+            self.count_pending(id, pending);
+        }
+    }
+
+    /// Says whether the setup of an app waits for a slot, or for leave to begin; at first it does.
+    pub(crate) fn set_awaits_setup(&mut self, id: AppId, awaits_setup: bool) {
+        if self.apps.get(&id).is_some_and(|app| app.awaits_setup != awaits_setup) {
+            self.change_app(id, |app| app.awaits_setup = awaits_setup);
+        }
+    }
+
+    /// Changes what decides whether an app is still to be set up, and counts it accordingly.
+    pub(super) fn change_app(&mut self, id: AppId, change: impl FnOnce(&mut App)) {
+        let Some(app) = self.apps.get_mut(&id) else { return };
+        let before = app.is_preparing();
+        change(app);
+        let now = app.is_preparing();
+        if before != now {
+            self.groups.update_path(app.home, |group| {
+                lower(&mut group.preparing, u32::from(before), &mut self.violations);
+                raise(&mut group.preparing, u32::from(now), &mut self.violations);
+            });
+        }
+    }
+
+    pub(super) fn count_pending(&mut self, id: AppId, pending: PerKind<u32>) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let before = app.pending;
+        if before == pending {
+            return;
+        }
+        if !app.is_paused {
+            self.groups.update_path(app.home, |group| {
+                for kind in Kind::ALL {
+                    lower(&mut group.pending[kind], before[kind], &mut self.violations);
+                    raise(&mut group.pending[kind], pending[kind], &mut self.violations);
+                }
+            });
+        }
+        self.change_app(id, |app| app.pending = pending);
+    }
+
+    /// A pending task of an app runs now; the caller's next [`Self::set_pending`] says the same.
+    pub(super) fn count_pending_down(&mut self, id: AppId, kind: Kind) {
+        let Some(app) = self.apps.get(&id) else { return };
+        let mut pending = app.pending;
+        pending[kind] = pending[kind].saturating_sub(1);
+        self.set_pending(id, pending);
+    }
+
+    pub(crate) fn app_waiting(&self, id: AppId) -> PerKind<u32> {
+        let waiting = |app: &App| PerKind::new(app.tables.map.waiting(), app.tables.reduce.waiting());
+        self.apps.get(&id).map_or(PerKind::default(), waiting)
+    }
+
+    /// How near a node is to the nearest waiting task of an app; none when none waits or the node is not known.
+    pub(crate) fn nearest_level(&self, id: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
+        let (app, node) = (self.apps.get(&id)?, self.nodes.get(&node)?);
+        (app.tables[kind].waiting() > 0).then(|| app.tables[kind].best_level(node.host, self.topology.near(node.host)))
+    }
+
+    /// Tasks of an app that are neither done nor running, by [`Self::set_pending`].
+    pub(crate) fn app_pending(&self, id: AppId) -> PerKind<u32> {
+        self.apps.get(&id).map_or(PerKind::default(), |app| app.pending)
+    }
+
+    /// Logs changes of usage from now on, for a caller that takes them after each of its steps.
+    pub(crate) fn log_usage(&mut self) {
+        self.usage_log.get_or_insert_default();
+    }
+
+    /// Takes the changes since the last call, and an empty buffer in exchange.
+    pub(crate) fn take_usage_changes(&mut self, buffer: &mut Vec<UsageChange>) {
+        if let Some(log) = &mut self.usage_log {
+            buffer.clear();
+            std::mem::swap(log, buffer);
+        }
+    }
+
+    pub(crate) fn has_usage_changes(&self) -> bool {
+        self.usage_log.as_ref().is_some_and(|log| !log.is_empty())
+    }
+
+    /// A setup or cleanup of an app takes slots, charged to no app and no group.
+    pub(crate) fn begin_housekeeping(
+        &mut self,
+        app: AppId,
+        node: TrackerId,
+        kind: Kind,
+        slots: u32,
+        launch_mono_ms: u64,
+    ) {
+        self.occupy_slots(node, kind, slots);
+        self.note_usage(UsageChange::HousekeepingBegun { app, launch_mono_ms });
+    }
+
+    /// A setup or cleanup that was launched then has released its slots.
+    pub(crate) fn end_housekeeping(
+        &mut self,
+        app: AppId,
+        node: TrackerId,
+        kind: Kind,
+        slots: u32,
+        launch_mono_ms: u64,
+    ) {
+        self.release_slots(node, kind, slots);
+        self.note_usage(UsageChange::HousekeepingEnded { app, launch_mono_ms });
+    }
+
+    /// A task-cleanup of an app takes a slot, charged to no app and no group, and soon releases it.
+    pub(crate) fn begin_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
+        self.start_task_cleanup(node, kind);
+        self.note_usage(UsageChange::HousekeepingBegun { app, launch_mono_ms });
+    }
+
+    pub(crate) fn finish_task_cleanup(&mut self, app: AppId, node: TrackerId, kind: Kind, launch_mono_ms: u64) {
+        self.end_task_cleanup(node, kind);
+        self.note_usage(UsageChange::HousekeepingEnded { app, launch_mono_ms });
+    }
+
+    pub(super) fn note_held(&mut self, app: AppId, pool: Pool, slots: i64) {
+        self.note_usage(UsageChange::Held { app, pool, slots });
+        if slots < 0
+            && let Some(group) = self.group_of(app)
+        {
+            self.note_left(group, PerKind::default());
+        }
+    }
+
+    /// What runs in a group has ended, or what waited was held, killed or asked for no more; `gone` of its tasks are counted still.
+    pub(super) fn note_left(&mut self, group: GroupId, gone: PerKind<u32>) {
+        let Some(sums) = self.groups.get(group).filter(|_| self.usage_log.is_some()).map(Group::sums) else { return };
+        let of_kind = |kind: Kind| {
+            u64::from(sums.held[kind]).saturating_add(sums.pending[kind]).saturating_sub(gone[kind].into())
+        };
+        let of_containers = u64::from(sums.held.container).saturating_add(sums.waiting.container);
+        let left = PerPool::new(of_kind(Kind::Map), of_kind(Kind::Reduce), of_containers);
+        if self.policy.allocation(group).sells_more_than(left) {
+            self.note_usage(UsageChange::TooLittleLeft { group });
+        }
+    }
+
+    fn note_usage(&mut self, change: UsageChange) {
+        if let Some(log) = &mut self.usage_log {
+            log.push(change);
+        }
+    }
+
+    pub(crate) fn app_held(&self, id: AppId) -> PerPool<u32> {
+        self.apps.get(&id).map_or(PerPool::default(), |app| app.held)
     }
 }

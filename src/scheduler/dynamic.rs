@@ -15,9 +15,8 @@ use super::change::{Change, Reaction};
 use super::group::Group;
 use super::key::{AppKey, FirstApp, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
+use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET, View};
 use super::preemption::Claim;
-use super::view::View;
 use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]
@@ -162,7 +161,6 @@ mod tests {
         FirstApp { key: AppKey { start_ms, order, ..AppKey::default() }, slots: 1 }
     }
 
-    /// So many slots held by maps.
     fn maps(held: u32) -> PerPool<u32> {
         PerPool::new(held, 0, 0)
     }
@@ -236,7 +234,6 @@ mod tests {
         assert_eq!((key(Pool::Map), key(Pool::Reduce)), (UNDER_QUOTA, FUNDED));
     }
 
-    /// The key for containers of a queue that holds so much, whose next container stands for `slots`.
     fn container_key(policy: &Dynamic, group: GroupId, held: PerPool<u32>, slots: u32) -> GroupKey {
         policy.key_with(group, Pool::Container, held, FirstApp { slots, ..submitted(0, 0) })
     }

@@ -6,17 +6,14 @@ use crate::model::{Kind, Now, PerKind, TrackerId};
 
 use super::{AppId, HostId, Level};
 
-/// Free slots that a node offers in a heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeOffer {
     pub node: TrackerId,
     /// Slots that may be filled now: the smaller of the tracker's own count and the caller's.
     pub free: PerKind<u32>,
-    /// When it sent the heartbeat.
     pub now: Now,
 }
 
-/// What one heartbeat was granted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AssignmentReport {
     pub granted: PerKind<u32>,
@@ -26,7 +23,6 @@ pub struct AssignmentReport {
     pub leaves_maps_free: bool,
 }
 
-/// How far the input of a task may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Distance {
     /// The nearest level at which the app has a task waiting.
@@ -42,10 +38,8 @@ pub trait GrantSource {
     fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult;
 }
 
-/// The answer of a [`GrantSource`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum GrantResult {
-    /// A task was taken and counts as running.
     Task {
         /// The hosts it was requested with.
         hosts: Arc<[HostId]>,
@@ -54,12 +48,10 @@ pub enum GrantResult {
         origin: TaskOrigin,
         slots: u32,
     },
-    /// None of its waiting tasks may run on this node, for example when all have failed on this host, or all are
-    /// farther than allowed.
+    /// None of its waiting tasks may run on this node, for example when all have failed on this host, or all are farther than allowed.
     NoTask,
 }
 
-/// Why a task waited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskOrigin {
     /// It has not run before.

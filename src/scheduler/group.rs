@@ -11,7 +11,6 @@ use crate::model::{PerKind, PerPool, Pool, Violations, lower, raise};
 
 use super::GroupId;
 
-/// A group cannot be closed while apps are in it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("queue {name} still has {apps} unfinished jobs")]
 pub(crate) struct GroupBusy {
@@ -32,9 +31,7 @@ pub(super) struct Group {
     pub(super) apps: u32,
     /// Attempts that hold slots, and containers.
     pub(super) running: PerPool<u32>,
-    /// Slots that they hold.
     pub(super) held: PerPool<u32>,
-    /// Held slots that are being released.
     pub(super) releasing: PerPool<u32>,
     /// Tasks that wait for a slot, and containers that are wanted.
     pub(super) waiting: PerPool<u64>,
@@ -53,7 +50,6 @@ pub(super) struct Groups {
     last: GroupId,
 }
 
-/// The sums of a group over its apps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct GroupSums {
     pub(super) apps: u32,
@@ -156,7 +152,6 @@ impl Groups {
         };
     }
 
-    /// Whether a group is another one or in it.
     pub(super) fn is_within(&self, id: GroupId, other: GroupId) -> bool {
         self.path(id).any(|id| id == other)
     }
@@ -188,7 +183,6 @@ impl Groups {
         self.by_id.get(&id).map(|group| group.name.as_str())
     }
 
-    /// All open groups, by name.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&str, GroupId, &Group)> {
         self.by_name.iter().filter_map(|(name, id)| Some((name.as_str(), *id, self.by_id.get(id)?)))
     }
@@ -203,7 +197,6 @@ impl Groups {
         self.by_id.get(&id).map_or(PerPool::default(), |group| group.held)
     }
 
-    /// Slots that a group holds and that are not being released.
     pub(super) fn retained(&self, id: GroupId) -> PerPool<u32> {
         self.by_id.get(&id).map_or(PerPool::default(), |Group { held, releasing, .. }| {
             let retained = |pool: Pool| held[pool].saturating_sub(releasing[pool]);
@@ -249,7 +242,6 @@ impl Groups {
         }
     }
 
-    /// Whether a temporary group has lost its last app.
     pub(super) fn is_over(&self, id: GroupId) -> bool {
         self.by_id.get(&id).is_some_and(|group| group.is_temporary && group.apps == 0)
     }

@@ -7,8 +7,8 @@ use crate::model::{Kind, PerKind, Pool, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
+use super::policy::View;
 use super::state::KeyedGroups;
-use super::view::View;
 use super::{GroupId, Scheduler};
 
 impl Scheduler {
@@ -69,7 +69,6 @@ impl Scheduler {
         }
     }
 
-    /// The slots of each node that attempts of apps hold, in any order.
     pub(crate) fn held_by_node(&self) -> impl Iterator<Item = (TrackerId, PerKind<u32>)> {
         self.nodes.iter().map(|(id, node)| (*id, node.held))
     }
@@ -120,7 +119,6 @@ mod tests {
         (scheduler, app, host, node)
     }
 
-    /// What was found broken by changes, then by a recount.
     fn texts(scheduler: &mut Scheduler) -> Vec<String> {
         let mut violations = Violations::counting();
         scheduler.report_violations(&mut violations);

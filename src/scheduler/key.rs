@@ -38,7 +38,6 @@ pub(super) struct FirstApp {
 pub(super) struct GroupKey {
     /// Compared first.
     pub(super) class: u8,
-    /// Smaller is more underserved.
     pub(super) ratio: Ratio,
     /// The higher bid comes first.
     pub(super) rate_units: Reverse<i128>,

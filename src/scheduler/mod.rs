@@ -1,9 +1,8 @@
 //! Grants slots: queues, request tables, the assignment loop and the policies that order it.
 //!
-//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the
-//! scheduler keeps as counts. At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of
-//! groups and apps *with demand* and grants slot by slot. The caller picks the task for a grant, through
-//! [`GrantSource`].
+//! The caller reports demand and usage ([`Scheduler::request_slots`], [`Scheduler::add_running`] ...), which the scheduler keeps as counts.
+//! At a heartbeat the caller runs [`Scheduler::assign_slots`], which walks ordered sets of groups and apps *with demand* and grants slot by
+//! slot. The caller picks the task for a grant, through [`GrantSource`].
 //!
 //! Invariants:
 //! * never sees a task, a split or a byte of the wire format, never reads a clock, never draws a random number;
@@ -11,91 +10,65 @@
 //! * the cost of a heartbeat does not depend on apps, groups or nodes that get nothing from it;
 //! * waiting and running sums of apps, groups and cluster always equal a recount.
 
-mod admission;
 mod app;
 mod assign;
-mod beginning;
 pub mod capacity;
 mod change;
 mod choosy_apps;
-mod compatible_fifo;
 pub mod constraint;
 mod container;
 mod demand;
-mod detail;
 mod dynamic;
 pub mod fair;
 mod fifo;
 mod grant;
 mod group;
-mod heartbeat;
-mod hold;
-mod home;
-mod hosts_of_nodes;
-mod idle_apps;
 mod ids;
 mod invariants;
 mod key;
-mod move_app;
+mod lifecycle;
 mod node;
-mod notify;
 mod order;
 mod ordering;
-mod parking;
-mod pausing;
-mod pending;
 mod place_in_line;
 mod policy;
 mod policy_options;
 mod preemption;
 mod rank_table;
 mod releasing;
-mod reload_policy;
-mod removing;
 mod replace_policy;
 mod request_table;
-mod reservation;
-mod reserving;
 mod room_round;
 mod scheduling_info;
 mod slot_table;
 mod state;
 mod task_nodes;
-mod temporary_groups;
 mod topology;
-mod trial;
-mod usage_change;
-mod usage_log;
-mod verdict;
-mod view;
 mod wants;
 
 #[cfg(test)]
 mod tests;
 
-#[cfg(test)]
-pub(crate) use admission::AppRefusal;
-pub use admission::NewApp;
 pub use app::{AppSize, AppSpec};
+pub(crate) use change::UsageChange;
 pub(crate) use container::{
     AskedRow, ContainerGrant, ContainerReason, ContainerSource, Earmark, RequestType, RowName, WaitingHousekeeping,
 };
-pub(crate) use detail::{AppDetail, GroupDetail};
 pub use fifo::FifoOptions;
 pub(crate) use grant::AssignmentReport;
 pub use grant::{Distance, GrantResult, GrantSource, NodeOffer, TaskOrigin};
 pub(crate) use group::GroupBusy;
-pub(crate) use hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 pub use ids::{AppId, GroupId};
 #[cfg(test)]
-pub(crate) use move_app::MoveAppError;
-pub(crate) use node::Totals;
+pub(crate) use lifecycle::MoveAppError;
+pub(crate) use node::{EndedReservation, Totals};
 pub(crate) use place_in_line::{PlacesInLine, QueuePosition};
-pub use policy::Allocation;
-pub(crate) use policy::{LaunchRules, SKIP_BUDGET};
+#[cfg(test)]
+pub(crate) use policy::AppRefusal;
+pub use policy::{Allocation, NewApp};
+pub(crate) use policy::{AppDetail, GroupDetail, Hold, LaunchRules, LimitOwner, LimitUnit, LocalityEnd, SKIP_BUDGET};
 pub use policy_options::PolicyOptions;
 pub(crate) use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
-pub(crate) use reservation::EndedReservation;
 pub(crate) use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
 pub(crate) use scheduling_info::GroupReport;
 pub use state::Scheduler;
@@ -103,5 +76,4 @@ pub(crate) use state::{AddAppError, GroupUsage};
 pub(crate) use task_nodes::TaskNeeds;
 pub use topology::HostId;
 pub(crate) use topology::{CacheLevels, Level, RackId, Topology, rack_path};
-pub(crate) use usage_change::UsageChange;
 pub(crate) use wants::Misfit;

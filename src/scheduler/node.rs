@@ -1,14 +1,12 @@
 //! Nodes and the sums over the cluster.
 
-use crate::model::{Capability, Kind, Now, PerKind, PerPool, Violations, lower, raise};
+use crate::model::{Capability, Kind, Now, PerKind, PerPool, TrackerId, Violations, lower, raise};
 
-use super::HostId;
 use super::container::bag::Bag;
 use super::order::OrderEntry;
-use super::reservation::Reservation;
+use super::{AppId, HostId};
 
-/// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from
-/// scratch.
+/// Sums over the cluster, updated at each change; [`Scheduler::recount`](super::Scheduler::recount) computes them from scratch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Totals {
     pub(crate) nodes: u64,
@@ -18,9 +16,7 @@ pub(crate) struct Totals {
     pub(crate) occupied: PerKind<u64>,
     /// Attempts of apps that hold slots, and containers, wherever they are.
     pub(crate) running: PerPool<u64>,
-    /// Slots that they hold.
     pub(crate) held: PerPool<u64>,
-    /// Tasks that wait, and containers that are wanted.
     pub(crate) waiting: PerPool<u64>,
     /// What nodes have for containers beside slots.
     pub(crate) bags: BagSums,
@@ -39,11 +35,8 @@ pub(crate) struct BagSums {
 pub(super) struct Node {
     pub(super) host: HostId,
     pub(super) slots: PerKind<u32>,
-    /// Slots held by setup and cleanup attempts.
     pub(super) occupied: PerKind<u32>,
-    /// Slots held by attempts of apps.
     pub(super) held: PerKind<u32>,
-    /// Slots in use that are being released.
     pub(super) releasing: PerKind<u32>,
     /// Slots of both kinds in use by its last word, and what it was given since; none: it has said nothing.
     pub(super) said: Option<u32>,
@@ -53,11 +46,9 @@ pub(super) struct Node {
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
     pub(super) resume: PerPool<Option<OrderEntry>>,
-    /// The app that its free slots are kept for.
     pub(super) reserved: PerKind<Option<Reservation>>,
     /// Memory and cores that its tasks share with containers; none: nothing but its slots limits them.
     pub(super) bag: Option<Box<Bag>>,
-    /// Its part of the sums over bags.
     pub(super) counted: BagSums,
 }
 
@@ -86,7 +77,6 @@ impl Node {
         }
     }
 
-    /// What it has for containers beside slots.
     pub(super) fn bag_sums(&self, slot: Capability) -> BagSums {
         let Some(bag) = &self.bag else { return BagSums::default() };
         let slots = self.slots.map.saturating_add(self.slots.reduce);
@@ -122,7 +112,6 @@ impl Node {
         }
     }
 
-    /// Adds the node to sums that are recounted.
     pub(super) fn add_to(&self, totals: &mut Totals, slot: Capability) {
         totals.nodes += 1;
         let BagSums { beyond_tasks, blocked } = self.bag_sums(slot);
@@ -156,8 +145,26 @@ impl Node {
         Some(self.bag.as_ref()?.free_for_tasks(tasks, slots, slot))
     }
 
-    /// Slots in use by attempts of any role.
     pub(super) fn in_use(&self, kind: Kind) -> u32 {
         self.held[kind].saturating_add(self.occupied[kind])
     }
+}
+
+/// The app that the free slots of a node are kept for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Reservation {
+    pub(super) app: AppId,
+    pub(super) slots: u32,
+    /// Since when so many slots are kept, monotonic clock, ms.
+    pub(super) since_mono_ms: u64,
+}
+
+/// Slots that were kept for an app and are no more, or are another number now: its job is charged for the time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndedReservation {
+    pub(crate) app: AppId,
+    pub(crate) kind: Kind,
+    pub(crate) node: TrackerId,
+    pub(crate) slots: u32,
+    pub(crate) since_mono_ms: u64,
 }

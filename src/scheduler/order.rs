@@ -1,8 +1,7 @@
 //! The order in which groups and their apps are tried, for one pool: a tree of ordered sets.
 //!
-//! Invariant: a group stands in its parent's set exactly while an app below it may be asked and the group is not parked,
-//! under the key computed from its first app. So the first entries lead to the next app to try, however many apps and
-//! groups exist.
+//! Invariant: a group stands in its parent's set exactly while an app below it may be asked and the group is not parked, under the key
+//! computed from its first app. So the first entries lead to the next app to try, however many apps and groups exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,10 +11,8 @@ use super::{AppId, GroupId};
 
 /// Parents and keys of groups, as the order needs them.
 pub(super) trait GroupTree {
-    /// The parent of a group; none for one below the root, and for the root.
     fn parent_of(&self, group: GroupId) -> Option<GroupId>;
 
-    /// The key of a group with its current usage and its first app.
     fn key_of(&self, group: GroupId, first: FirstApp) -> GroupKey;
 }
 
@@ -129,7 +126,6 @@ impl Order {
         }
     }
 
-    /// Updates the positions of a group and of all above it.
     pub(super) fn rekey(&mut self, group: GroupId, tree: &impl GroupTree) {
         let mut next = Some(group);
         while let Some(id) = next {
@@ -252,7 +248,6 @@ impl Order {
         }
     }
 
-    /// Forgets a group that was closed.
     pub(super) fn forget(&mut self, group: GroupId) {
         if let Some(ranks) = &mut self.ranks {
             ranks.forget(group);
@@ -308,12 +303,10 @@ impl Order {
         self.groups.iter().filter(|_| self.ranks.is_none()).find(is_misplaced).map(|(id, _)| *id)
     }
 
-    /// Whether no app may be asked.
     pub(super) fn is_empty(&self) -> bool {
         self.top.is_empty()
     }
 
-    /// The first app of the first group.
     pub(super) fn first(&self) -> Option<OrderEntry> {
         let mut siblings = &self.top;
         loop {
@@ -342,8 +335,7 @@ impl Order {
 
     /// The first app at or after an entry that may have been removed; leaf by leaf, whatever their keys.
     pub(super) fn at_or_after(&self, from: &OrderEntry) -> Option<OrderEntry> {
-        // Without groups in groups and parked ones, two iterations at most: only the leaf of the entry itself may have
-        // nothing left.
+        // Without groups in groups and parked ones, two iterations at most: only the leaf of the entry itself may have nothing left.
         self.groups.range(from.leaf..).find_map(|(&leaf, entry)| {
             let GroupMembers::Apps(apps) = &entry.members else { return None };
             if !self.stands(entry) {
@@ -372,7 +364,6 @@ impl Order {
     }
 }
 
-/// The group below the root that a group is, or is in.
 fn top_of(group: GroupId, tree: &impl GroupTree) -> GroupId {
     std::iter::successors(Some(group), |group| tree.parent_of(*group)).last().unwrap_or(group)
 }

@@ -1,8 +1,11 @@
-//! Keeps each app and group at its place in the order of each pool.
+//! Keeps each app and group at its place in the order of each pool, out of it while a limit blocks it, and carries out
+//! what the policy requests.
 
-use crate::model::{Kind, Pool, lower};
+use crate::model::{Kind, Now, Pool, lower};
 
+use super::change::{Change, Moves, Reaction};
 use super::key::FirstApp;
+use super::policy::{Policy, View};
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
@@ -58,7 +61,6 @@ impl Scheduler {
         }
     }
 
-    /// Updates the position of an app after its key changed.
     pub(super) fn rekey_app(&mut self, id: AppId) {
         for pool in Pool::ALL {
             let Some(app) = self.apps.get(&id) else { return };
@@ -69,7 +71,6 @@ impl Scheduler {
         }
     }
 
-    /// Updates the positions of all groups.
     pub(super) fn rekey_groups(&mut self) {
         for pool in Pool::ALL {
             let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
@@ -81,5 +82,174 @@ impl Scheduler {
     pub(super) fn sort_groups(&mut self, pool: Pool) {
         let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
         self.orders[pool].sort(&keys);
+    }
+
+    pub(super) fn park_app(&mut self, id: AppId, pool: Pool) {
+        self.dequeue(id, pool);
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.is_parked[pool] = true;
+            self.parked_apps[pool].insert((self.groups.top_of(app.leaf), id));
+        }
+    }
+
+    pub(super) fn unpark_app(&mut self, id: AppId, pool: Pool) -> bool {
+        let Some(app) = self.apps.get_mut(&id).filter(|app| app.is_parked[pool]) else { return false };
+        app.is_parked[pool] = false;
+        self.parked_apps[pool].remove(&(self.groups.top_of(app.leaf), id))
+    }
+
+    /// Parks a group on the path of an app; false when it is not there.
+    pub(super) fn park_group(&mut self, app: AppId, group: GroupId, pool: Pool) -> bool {
+        let Some(leaf) = self.apps.get(&app).map(|app| app.leaf) else { return false };
+        let is_on_path = self.groups.is_within(leaf, group);
+        self.violations.check(is_on_path, || format!("{group} is parked for {app}, which is not in it"));
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        is_on_path && self.orders[pool].park(group, &keys)
+    }
+
+    pub(super) fn wake_app(&mut self, id: AppId, pool: Pool) {
+        if self.unpark_app(id, pool) {
+            self.enqueue(id, pool);
+            self.note_woken(true, pool);
+        }
+    }
+
+    /// What an app holds became less: it may be permitted again, as may all groups that it is in.
+    pub(super) fn wake_after_release(&mut self, id: AppId, pool: Pool) {
+        self.wake_app(id, pool);
+        if let Some(app) = self.apps.get(&id) {
+            self.wake_path(app.leaf, pool);
+        }
+    }
+
+    /// Returns a group and all above it to the order.
+    pub(super) fn wake_path(&mut self, group: GroupId, pool: Pool) {
+        if !self.orders[pool].has_parked() {
+            return;
+        }
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        let woken = self.groups.path(group).filter(|id| self.orders[pool].wake(*id, &keys)).count();
+        self.note_woken(woken > 0, pool);
+    }
+
+    pub(super) fn wake_group(&mut self, group: GroupId, pool: Pool) {
+        let keys = KeyedGroups { policy: &*self.policy, groups: &self.groups, pool };
+        let is_woken = self.orders[pool].wake(group, &keys);
+        self.note_woken(is_woken, pool);
+    }
+
+    fn note_woken(&mut self, is_woken: bool, pool: Pool) {
+        if is_woken && pool == Pool::Container {
+            self.containers.note_woken();
+        }
+    }
+
+    /// Returns all parked apps and groups below a group, and itself, to the order. Linear in what is parked below the
+    /// same group of the root.
+    pub(super) fn wake_all_below(&mut self, group: GroupId) {
+        Pool::ALL.into_iter().for_each(|pool| self.wake_below_for(group, pool));
+    }
+
+    pub(super) fn wake_below_for(&mut self, group: GroupId, pool: Pool) {
+        let top = if group == GroupId::ROOT { group } else { self.groups.top_of(group) };
+        let apps: Vec<AppId> = self.parked_apps_in(top, pool).collect();
+        for id in self.orders[pool].parked_in(top) {
+            if self.is_below(id, group) {
+                self.wake_group(id, pool);
+            }
+        }
+        for id in apps {
+            if self.apps.get(&id).is_some_and(|app| self.is_below(app.leaf, group)) {
+                self.wake_app(id, pool);
+            }
+        }
+    }
+
+    /// The parked apps inside a group below the root; with the root all there are.
+    pub(super) fn parked_apps_in(&self, top: GroupId, pool: Pool) -> impl Iterator<Item = AppId> {
+        // The root's id is the smallest.
+        let parked = self.parked_apps[pool].range((top, AppId::new(0))..);
+        parked.take_while(move |(of, _)| top == GroupId::ROOT || *of == top).map(|(_, app)| *app)
+    }
+
+    fn is_below(&self, id: GroupId, group: GroupId) -> bool {
+        group == GroupId::ROOT || self.groups.is_within(id, group)
+    }
+
+    pub(super) fn is_asked_idle(&self, id: AppId) -> bool {
+        self.policy.asks_idle_apps() && self.apps.get(&id).is_some_and(|app| app.is_running() && !app.is_paused)
+    }
+
+    /// Adds an app to the orders of the kinds for which none of its tasks waits.
+    pub(super) fn enqueue_idle(&mut self, id: AppId) {
+        self.idle_kinds(id).for_each(|kind| self.enqueue(id, kind.into()));
+    }
+
+    pub(super) fn dequeue_idle(&mut self, id: AppId) {
+        self.idle_kinds(id).for_each(|kind| self.dequeue(id, kind.into()));
+    }
+
+    fn idle_kinds(&self, id: AppId) -> impl Iterator<Item = Kind> + use<> {
+        let waiting = self.app_waiting(id);
+        Kind::ALL.into_iter().filter(move |&kind| waiting[kind] == 0)
+    }
+
+    pub fn tick(&mut self, now: Now) {
+        self.refresh_fits_when_due(now);
+        self.notify(&Change::Tick(now));
+    }
+
+    /// Sets the time between heartbeats of a tracker, ms, which the policy uses from its next tick on.
+    pub(crate) fn set_heartbeat_interval_ms(&mut self, interval_ms: u64) {
+        self.policy.set_heartbeat_interval_ms(interval_ms);
+    }
+
+    pub(super) fn notify(&mut self, change: &Change) {
+        self.change_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
+    /// Notifies the policy of a change while nothing stands in an order: there is nothing to move yet.
+    pub(super) fn notify_unordered(&mut self, change: &Change) {
+        self.tell_policy(|policy, view, reaction| policy.on_change(change, view, reaction));
+    }
+
+    /// Has the policy change its own state, and does what it requests.
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+        self.tell_policy(change);
+        self.carry_out_moves();
+    }
+
+    fn tell_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+        let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
+        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+    }
+
+    pub(super) fn carry_out_moves(&mut self) {
+        if !self.moves.is_empty() {
+            let mut moves = std::mem::take(&mut self.moves);
+            self.carry_out(&mut moves);
+            self.moves = moves;
+        }
+    }
+
+    fn carry_out(&mut self, moves: &mut Moves) {
+        moves.apps.drain(..).for_each(|app| self.rekey_app(app));
+        for group in moves.groups.drain(..) {
+            Pool::ALL.into_iter().for_each(|pool| self.rekey(group, pool));
+        }
+        if std::mem::take(&mut moves.all) {
+            let mut apps: Vec<AppId> = self.apps.keys().copied().collect();
+            apps.sort_unstable();
+            apps.into_iter().for_each(|app| self.rekey_app(app));
+            self.rekey_groups();
+        }
+        for app in moves.wake_apps.drain(..) {
+            Pool::ALL.into_iter().for_each(|pool| self.wake_app(app, pool));
+        }
+        for group in moves.wake_groups.drain(..) {
+            Pool::ALL.into_iter().for_each(|pool| self.wake_group(group, pool));
+        }
+        moves.wake_below.drain(..).for_each(|group| self.wake_all_below(group));
+        moves.wake_containers_below.drain(..).for_each(|group| self.wake_below_for(group, Pool::Container));
     }
 }

@@ -13,8 +13,7 @@ use super::{AppId, GroupId, Scheduler};
 pub(crate) struct QueuePosition {
     /// Groups with demand that are served first.
     pub(crate) groups_before: usize,
-    /// Apps of the same group, or of all groups where the policy ignores them, that come first, also those that a limit
-    /// holds back.
+    /// Apps of the same group, or of all groups where the policy ignores them, that come first, also those that a limit holds back.
     pub(crate) apps_before: usize,
     /// Class of the group, where the policy distinguishes buyers.
     pub(crate) class: Option<OrderClass>,
@@ -34,14 +33,12 @@ pub(crate) struct PlacesInLine<'a> {
 struct GroupInLine {
     key: GroupKey,
     groups_before: usize,
-    /// In order.
     apps: Vec<(AppKey, AppId)>,
 }
 
 impl PlacesInLine<'_> {
-    /// The position of an app that waits for a grant from the pool or to begin; none for one that does not. One that a limit
-    /// keeps out of the order has the position that it would have without the limit; one that waits to begin comes after
-    /// all that have begun.
+    /// The position of an app that waits for a grant from the pool or to begin; none for one that does not. One that a limit keeps out of
+    /// the order has the position that it would have without the limit; one that waits to begin comes after all that have begun.
     pub(crate) fn position(&mut self, id: AppId) -> Option<QueuePosition> {
         let Scheduler { policy, groups, orders, apps, .. } = self.scheduler;
         let pool = self.pool;
@@ -77,7 +74,6 @@ fn line_of(app: &App) -> GroupId {
 }
 
 impl Scheduler {
-    /// Positions of apps that wait for grants from a pool, or to begin.
     pub(crate) fn places_in_line(&self, pool: impl Into<Pool>) -> PlacesInLine<'_> {
         let mut to_begin: BTreeMap<GroupId, Vec<(AppKey, AppId)>> = BTreeMap::new();
         for (id, app) in self.to_begin.iter().filter_map(|id| Some((*id, self.apps.get(id)?))) {

@@ -3,32 +3,26 @@
 //! A heartbeat, slot by slot: [`Policy::next_kind`] chooses the kind; the first app in the order is reviewed
 //! ([`Policy::review`]) and, if permitted, asked for a task ([`GrantSource`](super::GrantSource)). Then the policy is
 //! notified ([`Policy::on_change`]), as of everything else that it may count.
-//!
-//! Only hooks that a policy uses exist, and FIFO and the market need the first four.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::model::{Kind, Now, OrderClass, PerKind, PerPool, Pool, Violations};
+use rustc_hash::FxHashMap;
 
-use super::admission::{AppRefusal, NewApp};
+use crate::model::{Kind, Now, OrderClass, PerKind, PerPool, Pool, TrackerId, Violations};
+
 use super::app::App;
-use super::capacity::CapacityConfig;
+use super::capacity::{CapacityConfig, QueueDetail, QueuedJobDetail, RefusedJob};
 use super::change::{Change, Reaction};
-use super::constraint::{AppDeadline, DeadlineState, JobPlan, TimedWork, WhatIf};
-use super::container::offered_container::OfferedContainer;
-use super::detail::{AppDetail, GroupDetail};
+use super::constraint::{AppDeadline, DeadlineDetail, DeadlineState, JobPlan, RejectedJob, TimedWork, WhatIf};
 use super::fair::allocations::Allocations;
-use super::fair::pool_claims::PoolClaims;
-use super::group::Group;
-use super::heartbeat::Heartbeat;
-use super::hold::Hold;
+use super::fair::pool_detail::{PoolDetail, PooledJobDetail};
+use super::fair::starvation::PoolClaims;
+use super::group::{Group, Groups};
 use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
 use super::preemption::Claim;
-use super::verdict::Verdict;
-use super::view::View;
 use super::{AppId, AppSpec, GroupId, Level};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
@@ -39,8 +33,7 @@ pub(crate) const SKIP_BUDGET: u32 = 100;
 /// What a queue has bought for the current interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Allocation {
-    /// Slots it is entitled to; those for containers beside what maps and reduces leave of theirs (resource requests, section
-    /// 10: q_x).
+    /// Slots it is entitled to; those for containers beside what maps and reduces leave of theirs (resource requests, section 10: q_x).
     pub quota: PerPool<u32>,
     /// Its effective spending rate in the smallest unit of money; zero: unfunded, whatever its quota.
     pub rate_units: i128,
@@ -61,28 +54,23 @@ impl Allocation {
     }
 }
 
-/// Where an app is ordered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Leaf {
     /// With all other apps, whatever their groups.
     Root,
     /// With the apps of its group, which has no child groups.
     Group,
-    /// In a child of its group that has this name among the children: the user's part of a queue, or the part of a pool
-    /// that belongs to no pool inside it. The child exists while apps are in it, has sums of its own, and is not listed
-    /// among the groups.
+    /// In a child of its group that has this name among the children: the user's part of a queue, or the part of a pool that belongs to no
+    /// pool inside it. The child exists while apps are in it, has sums of its own, and is not listed among the groups.
     Child(Arc<str>),
 }
 
-/// Limits on what one heartbeat may grant of one kind.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct HeartbeatLimits {
     pub(super) limit: u32,
     /// Most tasks after an off-switch one; none: it limits nothing.
     pub(super) after_off_switch: Option<u32>,
-    /// The only app that may get slots, if limited to one.
     pub(super) only_app: Option<AppId>,
-    /// Most apps that may be tried without a grant.
     pub(super) skip_budget: u32,
 }
 
@@ -133,20 +121,18 @@ pub(super) trait Policy: fmt::Debug + Send {
         self.app_key(app, Pool::Map)
     }
 
-    /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its
-    /// first child. A group is under a quota if what it holds and the slots of `first` are within it. Recomputed when
-    /// usage changes below the group, when `first` does, and on request ([`Reaction::rekey_group`],
-    /// [`Reaction::rekey_all`]).
+    /// The sort key of a group among the children of its parent; `first` is its first app with demand, or that of its first child. A group
+    /// is under a quota if what it holds and the slots of `first` are within it. Recomputed when usage changes below the group, when
+    /// `first` does, and on request ([`Reaction::rekey_group`], [`Reaction::rekey_all`]).
     fn group_key(&self, id: GroupId, group: &Group, pool: Pool, first: FirstApp) -> GroupKey;
 
     /// Limits on the grants of a heartbeat of `node` with `free` slots; asked once a heartbeat and kind, if slots are
     /// free and an app waits.
     fn heartbeat_limits(&self, kind: Kind, free: u32, node: &Node, totals: &Totals) -> HeartbeatLimits;
 
-    /// Whether the groups below the root are sorted only when a slot is to be filled, equal ones keeping the order that
-    /// they had. Usage that rises and falls between two such moments then moves nothing. The core sets
-    /// [`GroupKey::rank`] (the policy's own value counts when a group is opened, in ascending order), and keeps it while
-    /// a group has no demand.
+    /// Whether the groups below the root are sorted only when a slot is to be filled, equal ones keeping the order that they had. Usage
+    /// that rises and falls between two such moments then moves nothing. The core sets [`GroupKey::rank`] (the policy's own value counts
+    /// when a group is opened, in ascending order), and keeps it while a group has no demand.
     fn sorts_at_fixed_moments(&self) -> bool {
         false
     }
@@ -198,7 +184,6 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// Replaces the configuration of queues with capacities, which was read again.
     fn set_capacities(&mut self, _config: CapacityConfig, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
 
-    /// Rules for what the scheduler does not grant.
     fn launch_rules(&self) -> LaunchRules {
         LaunchRules::default()
     }
@@ -208,8 +193,7 @@ pub(super) trait Policy: fmt::Debug + Send {
         false
     }
 
-    /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while
-    /// any waits.
+    /// Which of the apps that wait to begin may begin now, in that order; by default all. Called after each event while any waits.
     fn choose_beginners(
         &mut self,
         waiting: &BTreeSet<AppId>,
@@ -229,10 +213,8 @@ pub(super) trait Policy: fmt::Debug + Send {
         Allocation::default()
     }
 
-    /// Replaces the allocation file of the Fair scheduler.
     fn set_pools(&mut self, _allocations: &Arc<Allocations>) {}
 
-    /// Sets the time between heartbeats of a tracker, ms.
     fn set_heartbeat_interval_ms(&mut self, _interval_ms: u64) {}
 
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
@@ -297,5 +279,183 @@ pub(super) trait Policy: fmt::Debug + Send {
     /// The buyer class of a leaf by its key; none where slots are not bought.
     fn class_of(&self, _key: &GroupKey) -> Option<OrderClass> {
         None
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct NewApp<'a> {
+    pub name: &'a str,
+    pub group: GroupId,
+    pub user: &'a str,
+    /// All its tasks, of both kinds.
+    pub tasks: u64,
+    /// Its deadline with its work, if it has one and they are known.
+    pub deadline: Option<TimedWork>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AppRefusal {
+    /// Its queue, or its user in the queue, has all the jobs or tasks that the Capacity scheduler allows.
+    #[error(transparent)]
+    Capacity(#[from] RefusedJob),
+    #[error(transparent)]
+    Deadline(#[from] RejectedJob),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum GroupDetail {
+    /// The policy counts nothing of a group.
+    Plain,
+    Queue(Box<QueueDetail>),
+    Pool(PoolDetail),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AppDetail {
+    Plain,
+    Queued(QueuedJobDetail),
+    Pooled(PooledJobDetail),
+    Due(DeadlineDetail),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Heartbeat {
+    pub(super) node: TrackerId,
+    pub(super) now: Now,
+    pub(super) free: PerKind<u32>,
+    pub(super) granted: PerKind<u32>,
+    pub(super) granted_slots: PerKind<u32>,
+    /// Tasks granted since the first off-switch one, itself not counted; none before it.
+    pub(super) since_off_switch: PerKind<Option<u32>>,
+    pub(super) is_open: PerKind<bool>,
+}
+
+impl Heartbeat {
+    pub(super) fn new(node: TrackerId, now: Now, free: PerKind<u32>) -> Self {
+        Self {
+            node,
+            now,
+            free,
+            granted: PerKind::default(),
+            granted_slots: PerKind::default(),
+            since_off_switch: PerKind::default(),
+            is_open: PerKind::default(),
+        }
+    }
+}
+
+/// Whether an app may be asked for a task for a node.
+///
+/// What a limit refuses is *parked*: it leaves the order, so that later heartbeats do not meet it again, and returns by
+/// itself when its usage drops, or when an app below it starts to wait. On any other change that lifts the limit the
+/// policy has to wake it ([`Reaction`](super::change::Reaction)): limits, users, slots of the cluster. What only this
+/// node refuses is passed over until the heartbeat ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// Ask it for a task whose input is at most so far away.
+    Ask(Level),
+    /// This node lacks something that the app needs: pass it over.
+    NotOnThisNode,
+    /// A limit of the app: park it.
+    ParkApp,
+    /// A limit of a group on its path: park the group with all below it. A user who reached a limit in a queue is such
+    /// a group, where users have leaves of their own.
+    ParkGroup(GroupId),
+    /// Reserve all free slots of the node for the app, and fill no other of this kind.
+    Reserve,
+    /// Fill no more slots of this kind in this heartbeat.
+    Stop,
+}
+
+/// Groups, apps, nodes and sums, without the right to change them.
+pub(super) struct View<'a> {
+    pub(super) groups: &'a Groups,
+    pub(super) totals: &'a Totals,
+    pub(super) apps: &'a FxHashMap<AppId, App>,
+    pub(super) nodes: &'a FxHashMap<TrackerId, Node>,
+}
+
+impl View<'_> {
+    pub(super) fn app(&self, id: AppId) -> Option<&App> {
+        self.apps.get(&id)
+    }
+
+    pub(super) fn node(&self, id: TrackerId) -> Option<&Node> {
+        self.nodes.get(&id)
+    }
+
+    pub(super) fn group(&self, id: GroupId) -> Option<&Group> {
+        self.groups.get(id)
+    }
+}
+
+/// A limit or a wait that holds an app back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Hold {
+    /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
+    BeginLimit { of: LimitOwner, counts: LimitUnit, limit: u64, used: u64 },
+    /// It does not begin before an app of its group or user that was submitted earlier.
+    BeginsLater,
+    /// Its group, or one around it, holds all slots that it may ever hold.
+    GroupMaximum { kind: Kind, group: String, maximum: u32, held: u32 },
+    /// Its user holds all slots of the group that one user may hold now.
+    UserLimit { kind: Kind, limit: u64, held: u32 },
+    /// Nodes keep their free slots for it until they are enough for one of its tasks.
+    Reservation { kind: Kind, nodes: u32, slots_per_task: u32 },
+    /// Its reduces wait for its last map, or for slots that no other deadline needs.
+    AfterMaps { has_maps: bool },
+    /// Its deadline allows it so many slots at a time.
+    DeadlineLimit { kind: Kind, limit: u32, held: u32 },
+    /// Its deadline gives it slots from a later moment on, and none is free for as long as one of its tasks lasts before.
+    PlannedStart {
+        kind: Kind,
+        /// When, epoch ms.
+        start_ms: i64,
+    },
+    /// All slots that are free are promised to apps with deadlines.
+    PromisedToDeadlines { kind: Kind },
+    /// Its maps wait for slots near their input.
+    Locality { farthest: Level, until: LocalityEnd },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum LimitOwner {
+    Group(String),
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LimitUnit {
+    Apps,
+    Tasks,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LocalityEnd {
+    /// At least so long, ms.
+    AfterMs(u64),
+    /// Until so many more nodes had no near task for it.
+    AfterOffers(u64),
+}
+
+/// A container that is about to be granted, as a policy sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct OfferedContainer {
+    slots: u32,
+    blocks: u64,
+}
+
+impl OfferedContainer {
+    pub(super) fn new(slots: u32, blocks: u64) -> Self {
+        Self { slots, blocks }
+    }
+
+    pub(super) fn slots(&self) -> u32 {
+        self.slots
+    }
+
+    /// Slots of tasks that would have no room on its node beside it, and have now.
+    pub(super) fn blocks(&self) -> u64 {
+        self.blocks
     }
 }

@@ -4,13 +4,12 @@ use std::sync::Arc;
 
 use super::FifoOptions;
 use super::capacity::{Capacity, CapacityConfig};
-use super::compatible_fifo::CompatibleFifo;
 use super::constraint::{Constraint, ConstraintConfig};
 use super::dynamic::Dynamic;
 use super::fair::allocations::Allocations;
 use super::fair::options::FairOptions;
 use super::fair::policy::Fair;
-use super::fifo::Fifo;
+use super::fifo::{CompatibleFifo, Fifo};
 use super::policy::Policy;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -22,7 +21,6 @@ pub enum PolicyOptions {
         is_compatible: bool,
     },
     Fair {
-        /// Options besides the allocation file.
         options: FairOptions,
         allocations: Arc<Allocations>,
     },

@@ -22,8 +22,7 @@ pub(crate) struct Claim {
     pub(crate) kept: PerKind<u32>,
 }
 
-/// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest
-/// first.
+/// Input of a round for one kind of slots. `A` is the caller's name for an attempt, and breaks the last ties: highest first.
 #[derive(Clone, Debug)]
 pub(crate) struct PreemptionRound<A> {
     /// Groups under their quota with waiting tasks.
@@ -62,11 +61,8 @@ pub(crate) struct OverQuotaGroup<A> {
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunningAttempt<A> {
-    /// When its job was submitted, wall clock, ms.
     pub(crate) job_start_ms: i64,
-    /// Its job.
     pub(crate) app: AppId,
-    /// When it was launched, ms of the monotonic clock.
     pub(crate) launch_mono_ms: u64,
     pub(crate) node: TrackerId,
     pub(crate) slots: u32,
@@ -75,11 +71,9 @@ pub(crate) struct RunningAttempt<A> {
 }
 
 struct Unserved {
-    /// Slots still needed, by group.
     need: Vec<u32>,
     /// Group and app; those that choose first are last.
     waiting: Vec<(usize, WaitingApp)>,
-    /// Sum of `need`.
     total: u32,
     /// The largest number of slots of each node that none could use.
     unusable: BTreeMap<TrackerId, u32>,
@@ -121,7 +115,6 @@ impl UnderQuotaGroup {
 }
 
 impl WaitingApp {
-    /// Slots that all its waiting tasks take.
     pub(crate) fn slots(&self) -> u32 {
         self.tasks.saturating_mul(self.slots_per_task)
     }

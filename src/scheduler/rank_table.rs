@@ -1,6 +1,5 @@
-//! The order of groups that are sorted at fixed moments, as a stable sort of a list keeps it: of two groups with equal
-//! keys, the one that stood before the other still does (Hadoop 1.2.1 `CapacityTaskScheduler` sorts a list for each
-//! kind).
+//! The order of groups that are sorted at fixed moments, as a stable sort of a list keeps it: of two groups with equal keys, the one that
+//! stood before the other still does (Hadoop 1.2.1 `CapacityTaskScheduler` sorts a list for each kind).
 //!
 //! Instead of a list, each group has a rank that breaks ties. A group whose key fell stood behind all that have its new
 //! key, and gets a rank behind theirs; one whose key rose gets a rank before theirs; the others keep their rank. So a

@@ -1,10 +1,12 @@
-//! Slots being released: attempts whose end is ordered or about to be, and task-cleanups. Preemption starts from these
-//! counts, so that it takes nothing for slots that are being released already.
+//! Slots reserved for apps, and slots being released. Preemption starts from the latter, so that it takes nothing for slots
+//! that come free already.
 
 use crate::model::{Kind, Now, PerKind, TrackerId, lower, raise};
 
-use super::fair::pool_claims::PoolClaims;
-use super::view::View;
+use super::change::Change;
+use super::fair::starvation::PoolClaims;
+use super::node::{EndedReservation, Reservation};
+use super::policy::View;
 use super::{Allocation, AppId, Claim, GroupId, Scheduler};
 
 impl Scheduler {
@@ -37,7 +39,6 @@ impl Scheduler {
         }
     }
 
-    /// A task-cleanup has released its slot.
     pub(crate) fn end_task_cleanup(&mut self, node: TrackerId, kind: Kind) {
         self.release_slots(node, kind, 1);
         if let Some(node) = self.nodes.get_mut(&node) {
@@ -45,7 +46,6 @@ impl Scheduler {
         }
     }
 
-    /// Slots that a group holds and that are not being released.
     pub(crate) fn retained(&self, group: GroupId) -> PerKind<u32> {
         self.groups.retained(group).slots()
     }
@@ -61,12 +61,10 @@ impl Scheduler {
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
     }
 
-    /// What a group may take and keep in a round of preemption.
     pub(crate) fn claim(&self, group: GroupId) -> Claim {
         self.policy.claim(group)
     }
 
-    /// What the pools of the Fair scheduler claim in a round of preemption, for one kind of slot.
     pub(crate) fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
         let Self { policy, groups, apps, nodes, totals, .. } = self;
         policy.pool_claims(kind, now, &View { groups, totals, apps, nodes })
@@ -81,12 +79,77 @@ impl Scheduler {
     pub(crate) fn allocation(&self, group: GroupId) -> Allocation {
         self.policy.allocation(group)
     }
+
+    /// Removes and returns the reservations that ended since the last call. The caller charges the time that they held their slots.
+    pub(crate) fn take_ended_reservations(&mut self) -> Vec<EndedReservation> {
+        std::mem::take(&mut self.ended_reservations)
+    }
+
+    pub(crate) fn take_ended_reservations_of(&mut self, id: AppId) -> Vec<EndedReservation> {
+        self.ended_reservations.extract_if(.., |ended| ended.app == id).collect()
+    }
+
+    pub(crate) fn reserved_nodes(&self, id: AppId) -> PerKind<u32> {
+        let count = |kind: Kind| self.apps.get(&id).map_or(0, |app| app.reserved_nodes[kind].len() as u32);
+        PerKind::new(count(Kind::Map), count(Kind::Reduce))
+    }
+
+    /// Keeps `slots` of a node for an app, instead of what was kept there before.
+    pub(super) fn reserve(&mut self, node: TrackerId, kind: Kind, id: AppId, slots: u32, now: Now) {
+        let before = self.nodes.get(&node).and_then(|node| node.reserved[kind]);
+        if before.is_some_and(|before| before.app == id && before.slots == slots) {
+            return;
+        }
+        if before.is_some_and(|before| before.app != id) {
+            self.end_reservation(node, kind);
+        }
+        let (Some(entry), Some(app)) = (self.nodes.get_mut(&node), self.apps.get_mut(&id)) else { return };
+        let reservation = Reservation { app: id, slots, since_mono_ms: now.mono_ms };
+        if let Some(before) = entry.reserved[kind].replace(reservation) {
+            // Other free slots than before: charged apart.
+            self.ended_reservations.push(ended(before, kind, node));
+        }
+        if app.reserved_nodes[kind].insert(node) {
+            self.notify(&Change::Reserved { app: id, kind });
+        }
+    }
+
+    pub(super) fn end_reservation(&mut self, node: TrackerId, kind: Kind) {
+        let taken = self.nodes.get_mut(&node).and_then(|node| node.reserved[kind].take());
+        let Some(reservation) = taken else { return };
+        self.ended_reservations.push(ended(reservation, kind, node));
+        let id = reservation.app;
+        if let Some(app) = self.apps.get_mut(&id) {
+            app.reserved_nodes[kind].remove(&node);
+            self.wake_after_release(id, kind.into());
+            self.notify(&Change::ReservationEnded { app: id, kind });
+        }
+    }
+
+    /// Ends what is kept on a node that left or may not run tasks now.
+    pub(super) fn end_reservations_of_node(&mut self, node: TrackerId) {
+        Kind::ALL.into_iter().for_each(|kind| self.end_reservation(node, kind));
+    }
+
+    pub(super) fn end_reservations_of_app(&mut self, id: AppId) {
+        for kind in Kind::ALL {
+            let Some(app) = self.apps.get(&id) else { return };
+            let nodes: Vec<TrackerId> = app.reserved_nodes[kind].iter().copied().collect();
+            nodes.into_iter().for_each(|node| self.end_reservation(node, kind));
+        }
+    }
+}
+
+fn ended(reservation: Reservation, kind: Kind, node: TrackerId) -> EndedReservation {
+    let Reservation { app, slots, since_mono_ms } = reservation;
+    EndedReservation { app, kind, node, slots, since_mono_ms }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::scheduler::AppSpec;
+
+    use super::*;
 
     #[test]
     fn a_slot_being_released_is_incoming_and_not_retained() {

@@ -1,12 +1,15 @@
-//! Another policy takes over while apps live: demand and usage stay as they are, keys and orders are computed again.
+//! Another policy takes over, is tried beside the ruling one, or reads its configuration again. Demand and usage stay as they
+//! are; keys and orders are computed again.
 
-use crate::model::{PerPool, Pool, TrackerId};
+use std::sync::Arc;
+
+use crate::model::{DEFAULT_RACK, Now, PerPool, Pool, TrackerId};
 
 use super::change::Change;
 use super::group::Groups;
 use super::order::OrderEntry;
 use super::state::orders_for;
-use super::{AppId, GroupId, PolicyOptions, Scheduler};
+use super::{AppId, AppSpec, GroupId, PolicyOptions, Scheduler};
 
 impl Scheduler {
     /// Orders all groups and apps by another policy from now on, in O(apps log apps + nodes). The market begins without
@@ -99,5 +102,39 @@ impl Scheduler {
         if let Some((in_use, now)) = node.reported {
             self.notify(&Change::HeartbeatStarted { node: id, in_use, now });
         }
+    }
+
+    /// Puts new settings of the ruling policy in force, in O(groups) and what the new limits let run again. Options of
+    /// another policy have no effect: that is [`Self::replace_policy`].
+    pub(crate) fn reload_policy(&mut self, options: PolicyOptions) {
+        if let PolicyOptions::Capacity { config, .. } = options {
+            let config = Arc::unwrap_or_clone(config);
+            self.change_policy(|policy, view, reaction| policy.set_capacities(config, view, reaction));
+        }
+    }
+
+    /// Which of the apps that wait to begin another policy would let begin at once, each app in the group of that name. O(apps log apps).
+    pub(crate) fn would_begin<'a>(
+        &self,
+        options: PolicyOptions,
+        now: Now,
+        group_of: impl Fn(AppId) -> Option<&'a str>,
+    ) -> Vec<AppId> {
+        let mut trial = Self::new(options);
+        let host = trial.topology_mut().intern_host("trial", DEFAULT_RACK);
+        trial.add_node(host, self.totals().slots.narrow());
+        for id in self.apps_by_submission() {
+            let (Some(app), Some(name)) = (self.apps.get(&id), group_of(id)) else { continue };
+            let group = trial.open_group(name);
+            // The id is new there and its group open.
+            if trial.add_app(AppSpec { group, ..app.spec.clone() }).is_err() {
+                continue;
+            }
+            trial.set_size(id, app.size);
+            if !self.is_to_begin(id) {
+                trial.resume_app(id);
+            }
+        }
+        trial.begin_apps(now)
     }
 }

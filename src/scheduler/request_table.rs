@@ -29,7 +29,6 @@ pub(super) struct LevelRows<K> {
     closed: usize,
 }
 
-/// What a row says of its host or rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Gate {
     /// There is no row.
@@ -58,7 +57,6 @@ impl<K: Hash + Eq> LevelRows<K> {
         self.counts.len()
     }
 
-    /// What the row of a host or rack says.
     pub(super) fn gate<Q: Hash + Eq + ?Sized>(&self, key: &Q) -> Gate
     where
         K: Borrow<Q>,
@@ -88,7 +86,6 @@ impl<K: Hash + Eq> LevelRows<K> {
 }
 
 impl<K: Hash + Eq + Ord + Clone> LevelRows<K> {
-    /// Sets a gate, to zero too.
     pub(super) fn set(&mut self, key: K, count: u32) {
         if self.counts.insert(key, count) == Some(0) {
             self.closed -= 1;
@@ -107,7 +104,6 @@ impl<K: Hash + Eq + Ord + Clone> LevelRows<K> {
         }
     }
 
-    /// How many rows want something.
     pub(super) fn wanted(&self) -> usize {
         self.counts.len() - self.closed
     }
@@ -117,7 +113,6 @@ impl<K: Hash + Eq + Ord + Clone> LevelRows<K> {
         self.wanted_where(|_| true).into_iter().cloned().collect()
     }
 
-    /// Those of them that are so, in order.
     pub(super) fn wanted_where(&self, is_so: impl Fn(&K) -> bool) -> Vec<&K> {
         let wanted = self.counts.iter().filter(|(key, count)| **count > 0 && is_so(key));
         let mut keys: Vec<&K> = wanted.map(|(key, _)| key).collect();

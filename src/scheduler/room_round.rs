@@ -23,13 +23,11 @@ use super::container::{Earmark, RequestType};
 pub(crate) struct RoomRound<V> {
     /// Queues that hold less than they have bought while something waits.
     pub(crate) short: Vec<ShortQueue>,
-    /// What is free or being released on each node that takes work.
     pub(crate) nodes: BTreeMap<TrackerId, NodeRoom>,
     /// Queues that hold more.
     pub(crate) over: Vec<OverQueue<V>>,
 }
 
-/// Slots, and memory and cores of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct NodeRoom {
     pub(crate) slots: PerKind<u32>,
@@ -46,7 +44,6 @@ pub(crate) struct ShortQueue {
     pub(crate) waiting: Vec<WaitingWork>,
 }
 
-/// Tasks or containers of an app that wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct WaitingWork {
     pub(crate) app: AppId,
@@ -59,7 +56,6 @@ pub(crate) struct WaitingWork {
     pub(crate) room: Capability,
     /// Whether there may be nodes that they cannot use. Such ones choose first.
     pub(crate) is_constrained: bool,
-    /// Whether it is the setup of a job.
     pub(crate) is_setup: bool,
 }
 
@@ -79,11 +75,8 @@ pub(crate) struct Holder<V> {
     /// Memory and cores that come free with it.
     pub(crate) room: Capability,
     pub(crate) node: TrackerId,
-    /// Whether it is a container that was never launched.
     pub(crate) is_unlaunched: bool,
-    /// When its job or application was submitted, wall clock, ms.
     pub(crate) start_ms: i64,
-    /// Its job or application.
     pub(crate) app: AppId,
     /// Larger: later launched, or granted, than others of its pool.
     pub(crate) age: u64,
@@ -98,7 +91,6 @@ pub(crate) struct RoundOutcome<V> {
     pub(crate) earmarks: Vec<(TrackerId, Earmark)>,
 }
 
-/// Work that has found no place yet.
 struct UnservedWork<F> {
     need: Vec<PerPool<u32>>,
     /// With the number of the queue, in the order of choice.
@@ -211,7 +203,6 @@ fn with_all<V>(mut room: NodeRoom, holders: &[(usize, Holder<V>)]) -> NodeRoom {
 }
 
 impl NodeRoom {
-    /// Whether one piece of work has all that it needs.
     fn fits(&self, work: &WaitingWork) -> bool {
         work.pool.kind().is_none_or(|kind| work.slots <= self.slots[kind])
             && match self.room {
@@ -261,7 +252,6 @@ impl NodeRoom {
 }
 
 impl ShortQueue {
-    /// Slots that it would use at once.
     pub(crate) fn slots(&self) -> u32 {
         let of_pool = |pool: Pool| {
             let waits = self.waiting.iter().filter(|work| work.pool == pool);
@@ -286,7 +276,6 @@ impl<F: Fn(&WaitingWork, TrackerId) -> bool> UnservedWork<F> {
         unserved
     }
 
-    /// The first work that has all that it needs on a node.
     fn first_for(&self, node: TrackerId, room: &NodeRoom) -> Option<usize> {
         self.waiting.iter().position(|(_, work)| room.fits(work) && (self.can_use)(work, node))
     }

@@ -24,7 +24,6 @@ impl SlotTable {
         self.table.anywhere
     }
 
-    /// Distinct hosts with the input of a waiting task.
     pub(super) fn hosts(&self) -> usize {
         self.table.hosts.len()
     }
@@ -60,18 +59,15 @@ impl SlotTable {
         }
     }
 
-    /// Says whether one of the tasks without hosts is a second attempt.
     pub(super) fn set_second_attempt(&mut self, has_second_attempt: bool) {
         self.has_second_attempt = has_second_attempt;
     }
 
-    /// Whether a task waits whose input is on no host.
     pub(super) fn has_unplaced(&self) -> bool {
         self.unplaced > u32::from(self.has_second_attempt)
     }
 
-    /// The nearest level at which a task waits for a node on `host`, near which these racks and groups are;
-    /// [`Level::Any`] when none waits.
+    /// The nearest level at which a task waits for a node on `host`, near which these racks and groups are; [`Level::Any`] when none waits.
     pub(super) fn best_level(&self, host: HostId, near: &[RackId]) -> Level {
         if self.table.hosts.gate(&host) != Gate::Open {
             Level::Node

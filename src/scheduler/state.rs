@@ -9,27 +9,22 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations, lower, raise};
 
-use super::admission::{AppRefusal, NewApp};
 use super::app::App;
 #[cfg(test)]
 use super::capacity::CapacityConfig;
-use super::change::{Change, Moves};
+use super::change::{Change, Moves, UsageChange};
 use super::choosy_apps::ChoosyApps;
 use super::constraint::{AppDeadline, ConstraintConfig, JobPlan, TimedWork, WhatIf};
-use super::container::state::ContainerState;
-use super::detail::AppDetail;
+use super::container::state::GrantingState;
 use super::fair::allocations::Allocations;
 #[cfg(test)]
 use super::fair::options::FairOptions;
 use super::group::Groups;
 use super::key::{FirstApp, GroupKey};
-use super::node::Node;
+use super::node::{EndedReservation, Node};
 use super::order::{GroupTree, Order};
-use super::policy::{LaunchRules, Policy};
-use super::reservation::EndedReservation;
+use super::policy::{AppDetail, AppRefusal, LaunchRules, NewApp, Policy, View};
 use super::task_nodes::{TaskNode, TaskNodes};
-use super::usage_change::UsageChange;
-use super::view::View;
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
 };
@@ -38,7 +33,6 @@ use super::{
 pub enum AddAppError {
     #[error("{app}: {group} is not open")]
     GroupNotOpen { app: AppId, group: GroupId },
-    /// The id is in use.
     #[error("{0} exists already")]
     Exists(AppId),
 }
@@ -47,7 +41,6 @@ pub enum AddAppError {
 pub(crate) struct GroupUsage<'a> {
     pub(crate) name: &'a str,
     pub(crate) id: GroupId,
-    /// Slots that it holds.
     pub(crate) held: PerKind<u32>,
     /// Tasks neither done nor running, by [`Scheduler::set_pending`].
     pub(crate) pending: u64,
@@ -70,9 +63,8 @@ pub struct Scheduler {
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
-    pub(super) containers: ContainerState,
+    pub(super) containers: GrantingState,
     pub(super) task_nodes: TaskNodes,
-    /// Apps whose tasks may not run on all nodes.
     pub(super) choosy: ChoosyApps,
     /// When it is worked out again which apps no node could run, ms on the monotonic clock.
     pub(super) fits_due_mono_ms: u64,
@@ -90,7 +82,6 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-/// Empty orders, sorted as the policy demands.
 pub(super) fn orders_for(policy: &dyn Policy) -> PerPool<Order> {
     let order = || match policy.sorts_at_fixed_moments() {
         true => Order::sorted_at_fixed_moments(),
@@ -126,13 +117,11 @@ impl Scheduler {
         Self::new(PolicyOptions::Fifo(options))
     }
 
-    /// A scheduler under queues with capacities. `is_compatible`: exactly what Hadoop 1.2.1 grants in a heartbeat.
     #[cfg(test)]
     pub(crate) fn capacity(config: CapacityConfig, is_compatible: bool) -> Self {
         Self::new(PolicyOptions::Capacity { config: Arc::new(config), is_compatible })
     }
 
-    /// A scheduler under pools with fair shares.
     #[cfg(test)]
     pub(crate) fn fair(options: FairOptions, allocations: Allocations) -> Self {
         Self::new(PolicyOptions::Fair { options, allocations: Arc::new(allocations) })
@@ -159,7 +148,7 @@ impl Scheduler {
             to_begin: BTreeSet::new(),
             parked_apps: PerPool::default(),
             totals: Totals::default(),
-            containers: ContainerState::default(),
+            containers: GrantingState::default(),
             task_nodes: TaskNodes::default(),
             choosy: ChoosyApps::default(),
             fits_due_mono_ms: 0,
@@ -170,7 +159,6 @@ impl Scheduler {
         }
     }
 
-    /// What the policy demands for tasks that it does not grant.
     pub(crate) fn launch_rules(&self) -> LaunchRules {
         self.policy.launch_rules()
     }
@@ -179,7 +167,6 @@ impl Scheduler {
         &self.topology
     }
 
-    /// The hosts and racks, to add more of them.
     pub fn topology_mut(&mut self) -> &mut Topology {
         &mut self.topology
     }
@@ -205,8 +192,7 @@ impl Scheduler {
         self.carry_out_moves();
     }
 
-    /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the
-    /// parent is not open.
+    /// Opens a group in another one, or finds the one that is open under this name, wherever it is. None when the parent is not open.
     pub(crate) fn open_group_under(&mut self, parent: GroupId, name: &str) -> Option<GroupId> {
         if let Some(group) = self.groups.by_name(name) {
             return Some(group);
@@ -217,9 +203,6 @@ impl Scheduler {
     }
 
     /// Closes a group and all groups in it.
-    ///
-    /// # Errors
-    /// [`GroupBusy`] while it has apps, including removed ones that still hold slots.
     pub(crate) fn close_group(&mut self, group: GroupId) -> Result<(), GroupBusy> {
         self.groups.close(group)?.into_iter().for_each(|closed| self.forget_group(closed));
         Ok(())
@@ -243,8 +226,7 @@ impl Scheduler {
         self.groups.name(group)
     }
 
-    /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is
-    /// the market.
+    /// Sets what each group has bought; a group that is not named has bought nothing. No effect unless the policy is the market.
     pub fn set_allocations(&mut self, allocations: &[(GroupId, Allocation)]) {
         let changed = self.policy.set_allocations(allocations);
         // Sorting all again is cheaper than moving many one by one.
@@ -257,7 +239,6 @@ impl Scheduler {
         }
     }
 
-    /// All groups, by name.
     pub(crate) fn group_usages(&self) -> impl Iterator<Item = GroupUsage<'_>> {
         self.groups.iter().map(|(name, id, group)| GroupUsage {
             name,
@@ -267,12 +248,10 @@ impl Scheduler {
         })
     }
 
-    /// Slots that a group holds.
     pub(crate) fn usage(&self, group: GroupId) -> PerKind<u32> {
         self.groups.held(group).slots()
     }
 
-    /// Tasks of a group that wait for a slot.
     pub(crate) fn waiting(&self, group: GroupId) -> PerKind<u32> {
         self.groups.waiting(group).slots().narrow()
     }
@@ -334,7 +313,6 @@ impl Scheduler {
         self.notify(&Change::NodeRemoved(id));
     }
 
-    /// Slots of a node that no attempt holds.
     pub(crate) fn free_slots_on(&self, id: TrackerId, kind: Kind) -> u32 {
         self.nodes.get(&id).map_or(0, |node| node.slots[kind].saturating_sub(node.in_use(kind)))
     }
@@ -368,7 +346,7 @@ impl Scheduler {
         self.totals
     }
 
-    /// The same sums, computed from all nodes and apps: for tests and checks, since it is slow.
+    /// [`Self::totals`], computed from all nodes and apps: for tests and checks, since it is slow.
     pub(crate) fn recount(&self) -> Totals {
         let mut totals = Totals::default();
         // Any order gives the same sum.
@@ -455,9 +433,6 @@ impl Scheduler {
     }
 
     /// What keeps another deadline of an app, whose refusal has that name.
-    ///
-    /// # Errors
-    /// Why it cannot be kept.
     pub(crate) fn check_deadline(
         &self,
         id: AppId,
@@ -470,7 +445,6 @@ impl Scheduler {
         policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
     }
 
-    /// What admission would say of a deadline now; none where deadlines are not kept.
     pub(crate) fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
         let Self { groups, totals, apps, nodes, .. } = self;
         self.policy.what_if(timed, &View { groups, totals, apps, nodes })
@@ -484,12 +458,10 @@ impl Scheduler {
         })
     }
 
-    /// Apps that missed their deadlines since the last call and are to be killed for it.
     pub(crate) fn take_missed(&mut self) -> Vec<AppId> {
         self.policy.take_missed()
     }
 
-    /// Sets the size of a running app, which some policies count.
     pub fn set_size(&mut self, id: AppId, size: AppSize) {
         let was_asked = self.is_asked_idle(id);
         if let Some(app) = self.apps.get_mut(&id).filter(|app| !app.draining || app.is_kept) {
@@ -503,13 +475,55 @@ impl Scheduler {
         self.notify(&Change::Size { app: id, size });
     }
 
-    /// Attempts of an app that hold slots.
     pub(crate) fn app_running(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.running.slots())
     }
 
-    /// Slots that an app holds.
     pub(crate) fn app_usage(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
+    }
+}
+
+impl Scheduler {
+    /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
+    pub(crate) fn open_temporary_group(&mut self, name: &str) -> GroupId {
+        if let Some(group) = self.groups.by_name(name) {
+            return group;
+        }
+        let group = self.open_group(name);
+        self.groups.set_temporary(group, true);
+        group
+    }
+
+    /// Lets a group close with its last app, at once if it has none.
+    pub(crate) fn make_temporary(&mut self, group: GroupId) {
+        self.groups.set_temporary(group, true);
+        self.close_if_temporary(group);
+    }
+
+    pub(super) fn close_if_temporary(&mut self, group: GroupId) {
+        if self.groups.is_over(group) {
+            // It has no apps.
+            let _ = self.close_group(group);
+        }
+    }
+}
+
+impl Scheduler {
+    pub(super) fn count_node_up(&mut self, host: HostId) {
+        let nodes = self.nodes_by_host.entry(host).or_default();
+        if *nodes == 0 {
+            raise(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
+        raise(nodes, 1_u32, &mut self.violations);
+    }
+
+    pub(super) fn count_node_down(&mut self, host: HostId) {
+        let Some(nodes) = self.nodes_by_host.get_mut(&host) else { return };
+        lower(nodes, 1_u32, &mut self.violations);
+        if *nodes == 0 {
+            self.nodes_by_host.remove(&host);
+            lower(&mut self.totals.hosts, 1_u32, &mut self.violations);
+        }
     }
 }

@@ -1,5 +1,4 @@
-//! Where tasks could run: the slots of nodes by what decides whether a task may run there, kept as nodes come, go and
-//! report.
+//! Where tasks could run: the slots of nodes by what decides whether a task may run there, kept as nodes come, go and report.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,11 +11,9 @@ use super::HostId;
 /// What tasks of an app need of a node beside free slots. Default: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct TaskNeeds {
-    /// Whether they run only on nodes that run more than Hadoop Streaming.
     pub(crate) needs_stock: bool,
     /// Room on the disk for each map, bytes.
     pub(crate) room_per_map_bytes: u64,
-    /// Hosts that it takes no slots of.
     pub(crate) avoided: Vec<HostId>,
 }
 
@@ -25,13 +22,11 @@ pub(super) struct TaskNode {
     pub(super) host: HostId,
     /// Zero while it is excluded, drained or ill.
     pub(super) slots: PerKind<u32>,
-    /// Whether it runs only Hadoop Streaming.
     pub(super) is_streaming_only: bool,
     /// Room on its disks, bytes; one that reports none has room for anything.
     pub(super) room_bytes: Option<u64>,
 }
 
-/// All nodes, by what they offer to tasks.
 #[derive(Debug, Default)]
 pub(super) struct TaskNodes {
     // Looked up, never iterated.
@@ -49,7 +44,6 @@ struct Shape {
     slots: (u32, u32),
 }
 
-/// Nodes of one shape.
 #[derive(Debug, Default)]
 struct NodesByRoom {
     nodes: u64,

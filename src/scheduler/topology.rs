@@ -12,11 +12,9 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Violations, lower, raise};
 
-/// A host in one rack.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HostId(u32);
 
-/// A rack, or a group of racks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct RackId(u32);
 
@@ -52,7 +50,6 @@ impl CacheLevels {
         rack.split('/').filter(|name| !name.is_empty()).count() >= self.groups()
     }
 
-    /// Levels above the host.
     #[must_use]
     pub(crate) fn groups(self) -> usize {
         self.0 - 1
@@ -105,9 +102,7 @@ struct TopologyHost {
     /// Its rack and the groups above it, nearest first, as far as the levels reach; at least its rack.
     groups: Arc<[RackId]>,
     holders: u32,
-    /// Whether a node has stood there.
     had_node: bool,
-    /// Its key in [`Topology::idle`].
     idle: Option<u64>,
 }
 
@@ -154,7 +149,6 @@ impl Topology {
         }
     }
 
-    /// Keeps a host until a matching [`Self::release`].
     pub(crate) fn hold(&mut self, host: HostId) {
         let Some(known) = self.hosts.get_mut(&host) else { return };
         raise(&mut known.holders, 1_u32, &mut self.violations);
@@ -192,7 +186,6 @@ impl Topology {
         }
     }
 
-    /// The id of a host, when it is known.
     pub(crate) fn host(&self, name: &str) -> Option<HostId> {
         self.host_by_name.get(name).copied()
     }
@@ -239,12 +232,10 @@ impl Topology {
         self.hosts.get(&host).map_or("", |host| &host.name)
     }
 
-    /// The name of a rack, as first given; empty when unknown.
     pub(crate) fn rack_name(&self, rack: RackId) -> &str {
         self.racks.get(&rack).map_or("", |rack| &rack.name)
     }
 
-    /// How near `host` is to the nearest of `data`.
     #[cfg(test)]
     pub(crate) fn level(&self, host: HostId, data: &[HostId]) -> Level {
         let near = self.near(host);

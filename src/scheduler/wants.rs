@@ -21,9 +21,7 @@ pub(crate) enum Misfit {
     NeedsStock,
     /// No node has so much room for a map, bytes.
     Room(u64),
-    /// No node has so many slots for one task.
     SlotsPerTask(Kind, u32),
-    /// It avoids all nodes that could run it.
     Avoided,
     NoContainerNodes,
     /// No node that takes containers is as large.
@@ -51,7 +49,6 @@ struct Confined {
     later: AppSlots,
 }
 
-/// What an app holds and asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct AppSlots {
     slots: u64,
@@ -60,7 +57,6 @@ struct AppSlots {
 }
 
 impl Scheduler {
-    /// Sets what tasks of an app need of a node beside free slots.
     pub(crate) fn set_task_needs(&mut self, id: AppId, needs: TaskNeeds) {
         let Some(app) = self.apps.get_mut(&id).filter(|app| app.needs != needs) else { return };
         app.needs = needs;
@@ -159,7 +155,6 @@ impl Scheduler {
         waiting
     }
 
-    /// Why no node could run a task of an app, were it idle.
     fn task_misfit(&self, app: &App, kind: Kind) -> Option<Misfit> {
         let (needs, slots) = (&app.needs, app.slots_per_task(kind));
         let usable = |needs: &TaskNeeds, slots| self.task_nodes.usable(needs, kind, slots) > 0;

@@ -42,7 +42,6 @@ pub(super) struct FaultModel<'a> {
     pub(super) seed: u64,
     pub(super) plan: &'a Plan,
     pub(super) cuts: &'a Cuts,
-    /// What tasks of players' jobs do.
     pub(super) shapes: &'a BTreeMap<JobId, JobShape>,
     /// No fault happens any more.
     pub(super) is_draining: bool,
@@ -55,8 +54,7 @@ static COUNTERS: LazyLock<ReportedCounters> = LazyLock::new(|| {
 });
 
 impl AttemptPlan {
-    /// Plans a launched task. Depends on the seed and the task's id alone, so that leaving something else out does not
-    /// change it.
+    /// Plans a launched task. Depends on the seed and the task's id alone, so that leaving something else out does not change it.
     pub(super) fn new(task: &Task, now_mono_ms: u64, model: FaultModel<'_>) -> Self {
         let id = task.status.attempt;
         let is_housekeeping = task.job_setup || task.job_cleanup.is_some();

@@ -13,7 +13,7 @@ use super::daemon_run::LateAnswer;
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Violation};
 use super::random::Random;
-use super::user::{ClientAnswer, Submission, SubmissionPhase};
+use super::user::{ClientAnswer, SimSubmission, SubmissionPhase};
 use super::world::World;
 
 /// Recent jobs that users may kill.
@@ -62,7 +62,7 @@ impl World<'_> {
         let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
         let pause_ms = is_slow.then(|| random.below(4_000));
         self.begin_submission(
-            Submission { user: place, id, spec, phase: SubmissionPhase::Ask, delayed_answer: None },
+            SimSubmission { user: place, id, spec, phase: SubmissionPhase::Ask, delayed_answer: None },
             pause_ms,
         )
     }
@@ -71,15 +71,18 @@ impl World<'_> {
     pub(super) fn submit_job(&mut self, place: usize, spec: JobSpec) -> Result<Option<JobId>, Violation> {
         let Some(id) = self.new_job_id(place)? else { return Ok(None) };
         let submission =
-            Submission { user: place, id, spec: Arc::new(spec), phase: SubmissionPhase::Ask, delayed_answer: None };
+            SimSubmission { user: place, id, spec: Arc::new(spec), phase: SubmissionPhase::Ask, delayed_answer: None };
         self.begin_submission(submission, None)?;
         Ok(Some(id))
     }
 
     /// Repeats a submission that a crash interrupted, as a new job.
-    pub(super) fn submit_again(&mut self, submission: Submission) -> Result<(), Violation> {
+    pub(super) fn submit_again(&mut self, submission: SimSubmission) -> Result<(), Violation> {
         let Some(id) = self.new_job_id(submission.user)? else { return Ok(()) };
-        self.begin_submission(Submission { id, phase: SubmissionPhase::Ask, delayed_answer: None, ..submission }, None)
+        self.begin_submission(
+            SimSubmission { id, phase: SubmissionPhase::Ask, delayed_answer: None, ..submission },
+            None,
+        )
     }
 
     /// Requests an id for a job; a user whose answer is lost gives up.
@@ -93,7 +96,7 @@ impl World<'_> {
         })
     }
 
-    fn begin_submission(&mut self, submission: Submission, pause_ms: Option<u64>) -> Result<(), Violation> {
+    fn begin_submission(&mut self, submission: SimSubmission, pause_ms: Option<u64>) -> Result<(), Violation> {
         self.last_submission += 1;
         let number = self.last_submission;
         self.submissions.insert(number, submission);
@@ -154,7 +157,7 @@ impl World<'_> {
     }
 
     /// The client receives the next answer on its submission.
-    fn apply_client_answer(&mut self, number: u64, mut submission: Submission, answer: ClientAnswer, pause_ms: u64) {
+    fn apply_client_answer(&mut self, number: u64, mut submission: SimSubmission, answer: ClientAnswer, pause_ms: u64) {
         match answer {
             ClientAnswer::Continue(phase) => {
                 submission.phase = phase;

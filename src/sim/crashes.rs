@@ -4,9 +4,12 @@
 //! Later facts are lost, with every answer that waits for them. The answer to a durable fact may have been sent, or
 //! lost on the way. The law checker rolls back to that fact; what trackers and users have received stays received.
 
-use crate::engine::{Engine, Event, Fact, Reply, Step, SubmissionReply};
-use crate::model::{FactNumber, Identifier, Now};
+use crate::engine::{Engine, Event, Fact, HeartbeatAnswer, Reply, Step, SubmissionReply};
+use crate::mapreduce::{EndedAttempt, JobFact};
+use crate::model::{AttemptState, FactNumber, Identifier, Now};
+use crate::wire::Action;
 
+use super::attempt::is_work_to_lose;
 use super::cuts::Part;
 use super::daemon_run::{CONTAINER_TRIGGERS, CRASH_TRIGGERS, CrashTrigger, PendingCrash, ProcessState};
 use super::event_queue::SimEvent;
@@ -31,7 +34,6 @@ impl World<'_> {
         self.plan.crash_pause_ms.is_some() && self.options.cuts.has(Part::Crashes)
     }
 
-    /// The last fact that is durable.
     pub(super) fn durable(&self) -> FactNumber {
         match (&self.daemon.state, self.store_stall) {
             (ProcessState::Crashing(pending), _) => pending.durable,
@@ -40,7 +42,6 @@ impl World<'_> {
         }
     }
 
-    /// Whether an answer that waits for a fact is sent now.
     pub(super) fn is_sent(&self, wait_for: FactNumber) -> bool {
         let drops_answers = matches!(&self.daemon.state, ProcessState::Crashing(pending) if pending.drops_answers);
         !drops_answers && wait_for <= self.durable()
@@ -50,12 +51,10 @@ impl World<'_> {
         self.store_stall.is_some_and(|(until_mono_ms, _)| self.now.mono_ms < until_mono_ms)
     }
 
-    /// Whether an answer may be held back.
     pub(super) fn may_hold_back(&self) -> bool {
         self.is_stalled() || !matches!(self.daemon.state, ProcessState::Up)
     }
 
-    /// Time until a delayed answer may be sent, ms.
     pub(super) fn until_sent_ms(&self) -> u64 {
         let until_mono_ms = match (&self.daemon.state, self.store_stall) {
             (ProcessState::Crashing(pending), _) => pending.until_mono_ms,
@@ -213,7 +212,6 @@ impl World<'_> {
         Ok(())
     }
 
-    /// Starts the next daemon from the durable facts.
     pub(super) fn start(&mut self) -> Result<(), Violation> {
         if !self.daemon.is_down() {
             return Ok(());
@@ -324,4 +322,67 @@ impl World<'_> {
         tracker.is_behind = true;
         pause_ms
     }
+}
+
+/// Diagnostics of attempts that the engine ends without a report.
+const LOST_WITH: &str = "Lost task tracker: ";
+const UNKNOWN_THERE: &str = " does not know of it any more";
+
+impl World<'_> {
+    /// Checks that no tracker has an attempt that this step declares lost. The sender of the heartbeat is checked apart.
+    pub(super) fn check_losses(&self, step: &Step) -> Result<(), Violation> {
+        if !self.checker.lost_attempts().is_empty() {
+            for tracker in self.trackers.iter().flatten() {
+                self.check_losses_of(tracker, step)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that one tracker has no attempt that this step declares lost.
+    pub(super) fn check_losses_of(&self, tracker: &SimTracker, step: &Step) -> Result<(), Violation> {
+        let lost_attempts = self.checker.lost_attempts();
+        if lost_attempts.is_empty() || self.is_overdue(tracker) {
+            return Ok(());
+        }
+        let mut lost = step.facts.iter().filter_map(claimed_loss);
+        match lost.find(|lost| lost_attempts.contains(&lost.attempt) && tracker.has(lost.attempt)) {
+            None => Ok(()),
+            Some(lost) => {
+                let text =
+                    format!("{} is given up, and {} has it: {}", lost.attempt, tracker.fake.name, lost.diagnostics);
+                Err(self.violation(Law::End, text))
+            }
+        }
+    }
+
+    /// Checks that a tracker that is ordered to reinitialize has no attempt or output that a job needs.
+    pub(super) fn check_reinit(&self, tracker: &SimTracker, answer: &HeartbeatAnswer) -> Result<(), Violation> {
+        let HeartbeatAnswer::Fresh(response) = answer else { return Ok(()) };
+        if !response.actions.contains(&Action::ReinitTracker) {
+            return Ok(());
+        }
+        let at_work = tracker.fake.attempts.iter().filter(|attempt| is_work_to_lose(attempt)).map(|attempt| attempt.id);
+        let lost =
+            at_work.chain(tracker.fake.outputs.iter().copied()).find(|id| self.checker.needs(*id, &tracker.fake.name));
+        match lost {
+            None => Ok(()),
+            Some(id) => {
+                Err(self.violation(Law::End, format!("{} is ordered to reinitialize, and has {id}", tracker.fake.name)))
+            }
+        }
+    }
+
+    /// Whether a tracker has been silent for longer than the expiry interval, as far as this JobTracker can know.
+    fn is_overdue(&self, tracker: &SimTracker) -> bool {
+        let since_mono_ms = tracker.last_call_mono_ms.max(self.daemon.start_mono_ms);
+        self.now.mono_ms.saturating_sub(since_mono_ms) > self.plan.engine.tracker_expiry_ms
+    }
+}
+
+fn claimed_loss(fact: &Fact) -> Option<&EndedAttempt> {
+    let Fact::Job(JobFact::AttemptEnded(ended)) = fact else { return None };
+    let cause = ended.diagnostics.lines().last()?;
+    let is_lost = cause.starts_with(LOST_WITH) || cause.contains(UNKNOWN_THERE);
+    (is_lost && ended.state != AttemptState::Succeeded).then_some(ended)
 }

@@ -7,7 +7,6 @@ use std::str::FromStr;
 /// Something that a run can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Part {
-    /// All faults of trackers and of their connections.
     Faults,
     /// All requests of users to the market.
     Bidders,
@@ -15,7 +14,6 @@ pub enum Part {
     LostAnswers,
     /// Trackers that are silent, some beyond their expiry.
     Silence,
-    /// Tracker processes that restart.
     Restarts,
     SlowHeartbeats,
     /// Trackers that report themselves unhealthy, run out of disk or refuse work.
@@ -26,11 +24,9 @@ pub enum Part {
     HangingAttempts,
     /// Reduces that cannot fetch the output of maps.
     FailedFetches,
-    /// Bursts of tiny jobs.
     Bursts,
     /// Submissions that are slow between their phases or given up.
     SlowSubmissions,
-    /// Users who kill jobs and attempts or change priorities.
     Kills,
     /// Requests that should not be granted.
     HostileBids,
@@ -40,7 +36,6 @@ pub enum Part {
     Orders,
     Administrator,
     QueueChanges,
-    /// Allowances, and transfers between queues.
     Treasurer,
     /// Safe mode, excluded hosts.
     Interventions,
@@ -58,11 +53,8 @@ pub enum Part {
     RepeatedCalls,
     /// Programs that fall silent, and others that take over.
     VanishingPrograms,
-    /// Tenants who play against the market.
     Players,
-    /// One tracker, by its place.
     Tracker(usize),
-    /// One user, by its place.
     User(usize),
     /// One of `STRETCHES` parts of the time, in which no actor acts.
     Stretch(u64),
@@ -107,12 +99,10 @@ const NAMED: [(Part, &str); 33] = [
     (Part::Players, "players"),
 ];
 
-/// A name that stands for no part.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is nothing that can be left out; expected tracker-N, user-N, stretch-N or one of {known}", known = known())]
 pub struct PartError(String);
 
-/// What is left out of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
     pub without: BTreeSet<Part>,
@@ -182,7 +172,6 @@ impl FromStr for Part {
 }
 
 impl Cuts {
-    /// Whether a part takes place.
     pub fn has(&self, part: Part) -> bool {
         !self.without.contains(&part) && part.whole().is_none_or(|whole| !self.without.contains(&whole))
     }

@@ -7,7 +7,6 @@ use crate::model::{AttemptState, FactNumber, Identifier};
 
 use super::laws::LawChecker;
 
-/// The current run of the simulated daemon.
 #[derive(Debug)]
 pub(super) struct DaemonRun {
     /// Number of runs before.
@@ -53,7 +52,6 @@ pub(super) struct PendingCrash {
     pub(super) crash_delay_ms: Option<u64>,
 }
 
-/// A kind of step that triggers a crash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum CrashTrigger {
     Tick,

@@ -11,7 +11,6 @@ pub(super) enum SimEvent {
     Client(usize),
     /// A user sends a request to the market.
     Bidder(usize),
-    /// The next step of a submission.
     Submission(u64),
     /// An administrator sends a request to the market.
     Administrator,
@@ -23,23 +22,19 @@ pub(super) enum SimEvent {
     Crash,
     /// The next step of that crash.
     CrashStep,
-    /// The JobTracker starts again.
     Start,
     /// A user repeats a submission that a crash interrupted.
     Resubmission,
     Switch,
-    /// An administrator gives allowances or moves money between queues.
     Treasurer,
     /// A worker advances its containers or beats.
     Worker(usize),
     /// The daemon has something to say to a worker.
     WorkerNews(usize),
-    /// An application does what it does next.
     Application(u64),
     /// The daemon has something to say to an application.
     ApplicationNews(u64),
     ApplicationSubmission,
-    /// A tenant who plays against the market acts.
     Player(usize),
 }
 

@@ -3,6 +3,7 @@
 use crate::engine::{Event, Fact, HeartbeatAnswer, Reply, Step};
 use crate::mapreduce::{JobFact, KillRequest};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind};
+use crate::wire::HeartbeatRequest;
 
 use super::containers::address_of;
 use super::cuts::Part;
@@ -12,7 +13,6 @@ use super::laws::{HeartbeatOutcome, Intent, Law, Violation};
 use super::tracker::SimTracker;
 use super::world::World;
 
-/// What goes wrong with a tracker's next heartbeat.
 enum TrackerFault {
     None,
     /// Its process ends; whether its connection is seen to close, and the pause until the next one starts, ms.
@@ -20,7 +20,6 @@ enum TrackerFault {
         is_seen: bool,
         pause_ms: u64,
     },
-    /// It is silent for so long, ms.
     Silence(u64),
     /// Its answer gets lost, and it repeats the heartbeat after so long, ms; on a new connection or not.
     LostAnswer {
@@ -30,7 +29,6 @@ enum TrackerFault {
 }
 
 impl SimTracker {
-    /// Ends its faults.
     pub(super) fn recover(&mut self, now_mono_ms: u64) {
         self.is_healthy = true;
         self.refuses_work = false;
@@ -77,11 +75,7 @@ impl World<'_> {
         match fault {
             TrackerFault::Silence(pause_ms) => return Ok(pause_ms),
             TrackerFault::Restart { is_seen, pause_ms } => {
-                if is_seen {
-                    self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
-                }
-                let connection = self.new_connection();
-                tracker.restart(connection);
+                self.restart_tracker(tracker, is_seen)?;
                 return Ok(pause_ms);
             }
             TrackerFault::None | TrackerFault::LostAnswer { .. } => {}
@@ -103,15 +97,12 @@ impl World<'_> {
         self.check_losses_of(tracker, &step)?;
         self.check_containers_of(tracker, &step)?;
         tracker.last_call_mono_ms = self.now.mono_ms;
-        let Reply::Heartbeat(answer) = &step.reply else {
+        if !matches!(step.reply, Reply::Heartbeat(_)) {
             // A stock tracker that is refused exits, and is started again.
-            self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
-            let connection = self.new_connection();
-            tracker.restart(connection);
+            self.restart_tracker(tracker, true)?;
             return Ok(tracker.random.between(2_000, 15_000));
-        };
-        let preempted = tracker.preempted_after_work(&step);
-        if let Some(id) = preempted {
+        }
+        if let Some(id) = tracker.preempted_after_work(&step) {
             return Err(
                 self.violation(Law::Preemption, format!("{id} is done or waits for its commit, and must leave"))
             );
@@ -119,18 +110,25 @@ impl World<'_> {
         if !repeats {
             let left = free_slots(tracker, busy, &step);
             self.check_idle_room(tracker, left, is_well)?;
-            let free = match takes_work && !self.engine.is_in_safe_mode() {
-                true => self.within_bag(tracker, left, &step),
-                false => PerKind::default(),
-            };
-            self.checker.after_heartbeat(
-                HeartbeatOutcome { tracker: &tracker.fake.name, slots: tracker.fake.slots, free, killed, knows_killed },
+            self.check_free_slots(
+                tracker,
+                if takes_work { left } else { PerKind::default() },
+                (killed, knows_killed),
                 &step,
-                &self.engine,
-                self.daemon_now(),
             )?;
         }
         self.resolve_racks(&step)?;
+        self.receive_heartbeat_answer(tracker, fault, kept, step)
+    }
+
+    /// The answer to a heartbeat is lost, delayed or applied; `kept`: the heartbeat, where it may be repeated.
+    fn receive_heartbeat_answer(
+        &mut self,
+        tracker: &mut SimTracker,
+        fault: TrackerFault,
+        kept: Option<HeartbeatRequest>,
+        step: Step,
+    ) -> Result<u64, Violation> {
         if let TrackerFault::LostAnswer { pause_ms, reconnects } = fault {
             tracker.fake.unanswered = kept;
             if reconnects {
@@ -139,14 +137,41 @@ impl World<'_> {
             }
             return Ok(pause_ms);
         }
+        let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
         if !self.is_sent(step.wait_for) {
             tracker.fake.unanswered = kept;
-            let Reply::Heartbeat(answer) = step.reply else { return Ok(1) };
             tracker.delayed_answer = Some(LateAnswer { wait_for: step.wait_for, answer });
             return Ok(self.until_sent_ms());
         }
-        self.apply_heartbeat_answer(tracker, answer)?;
+        self.apply_heartbeat_answer(tracker, &answer)?;
         Ok(self.pause_ms(tracker))
+    }
+
+    /// Starts a tracker again; `is_seen`: the JobTracker sees its connection close.
+    fn restart_tracker(&mut self, tracker: &mut SimTracker, is_seen: bool) -> Result<(), Violation> {
+        if is_seen {
+            self.step(Event::ConnectionClosed { connection: tracker.connection }, &Intent::Other)?;
+        }
+        let connection = self.new_connection();
+        tracker.restart(connection);
+        Ok(())
+    }
+
+    /// Checks the slots that a heartbeat has left free; of `killed` ones the JobTracker knows, or not.
+    fn check_free_slots(
+        &mut self,
+        tracker: &SimTracker,
+        left: PerKind<u32>,
+        (killed, knows_killed): (PerKind<u32>, bool),
+        step: &Step,
+    ) -> Result<(), Violation> {
+        let free = match self.engine.is_in_safe_mode() {
+            true => PerKind::default(),
+            false => self.within_bag(tracker, left, step),
+        };
+        let SimTracker { fake, .. } = tracker;
+        let outcome = HeartbeatOutcome { tracker: &fake.name, slots: fake.slots, free, killed, knows_killed };
+        self.checker.after_heartbeat(outcome, step, &self.engine, self.daemon_now())
     }
 
     /// Delivers a delayed answer if the store has caught up.

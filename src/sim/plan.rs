@@ -7,9 +7,8 @@ use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 use super::adversaries::{EIGHTH, FREE_DISK_BYTES, Scheme, plan_players};
 use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
-use super::policy_choice::PolicyChoice;
 use super::random::Random;
-use super::run_options::RunOptions;
+use super::run_options::{PolicyChoice, RunOptions};
 
 #[derive(Clone, Debug)]
 pub(crate) struct TrackerPlan {
@@ -20,23 +19,18 @@ pub(crate) struct TrackerPlan {
     pub(crate) slots: PerKind<u32>,
 }
 
-/// One user, who owns the queue of the same name as soon as there is one.
 #[derive(Clone, Debug)]
 pub(crate) struct UserPlan {
-    /// Name of the user and the queue.
     pub(crate) name: String,
     /// Money at the start; none: the queue does not exist yet.
     pub(crate) budget: Option<Credits>,
-    /// The first bid.
     pub(crate) rate: Credits,
     /// How it plays against the market; none: it is honest, and does as it likes.
     pub(super) scheme: Option<Scheme>,
 }
 
-/// The world at its start.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
-    /// When it begins.
     pub(crate) start: Now,
     pub(crate) trackers: Vec<TrackerPlan>,
     pub(crate) users: Vec<UserPlan>,
@@ -45,9 +39,7 @@ pub(crate) struct Plan {
     pub(crate) task_ms: u64,
     /// Typical pause of a user between two submissions, ms.
     pub(crate) submit_pause_ms: u64,
-    /// Attempts that fail, of 1,000.
     pub(crate) failing_permille: u64,
-    /// Attempts that hang, of 1,000.
     pub(crate) hanging_permille: u64,
     /// Time after which a tracker fails a hanging attempt, ms.
     pub(crate) task_timeout_ms: u64,
@@ -123,7 +115,6 @@ impl Plan {
         }
     }
 
-    /// Whether tenants play against the market.
     pub(super) fn has_players(&self) -> bool {
         self.users.iter().any(|user| user.scheme.is_some())
     }
@@ -139,8 +130,7 @@ impl Plan {
         self.engine.market.map(|_| interval_ms)
     }
 
-    /// Time between rounds of preemption of the market, ms; none without, or where other schedulers may have chosen
-    /// attempts too.
+    /// Time between rounds of preemption of the market, ms; none without, or where other schedulers may have chosen attempts too.
     pub(crate) fn kill_interval_ms(&self) -> Option<u64> {
         let rules_always = self.engine.policy.is_market() && self.switch_pause_ms.is_none();
         self.engine.policy.preemption_interval_ms().filter(|_| rules_always)

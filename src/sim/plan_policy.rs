@@ -14,8 +14,8 @@ use crate::scheduler::fair::locality_wait::LocalityDelayRule;
 use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::fair::weight::WeightRule;
 
-use super::policy_choice::PolicyChoice;
 use super::random::Random;
+use super::run_options::PolicyChoice;
 
 pub(super) fn policy_config(random: &mut Random, policy: PolicyChoice, users: &[&str], preempts: bool) -> PolicyConfig {
     match policy {

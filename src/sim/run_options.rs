@@ -1,7 +1,9 @@
-//! What decides a run: a seed, a number of events, and what is left out.
+//! What a run depends on: a seed, a number of events, what is left out, its scheduler, and the durable state of its daemon.
+
+use crate::engine::{Fact, Restored};
+use crate::model::FactNumber;
 
 use super::cuts::Cuts;
-use super::policy_choice::PolicyChoice;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunOptions {
@@ -33,4 +35,35 @@ impl std::fmt::Display for RunOptions {
         let adversaries = if *has_adversaries { " --adversaries" } else { "" };
         write!(formatter, "--seed {seed} --events {events}{policy}{containers}{adversaries}{cuts}")
     }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum PolicyChoice {
+    Fifo,
+    Capacity,
+    /// Pools with fair shares; every other seed has preemption.
+    Fair,
+    /// Deadlines: most jobs have one.
+    Constraint,
+    /// Queues with capacities, fair pools, deadlines, the market, and first in, first out, by turns, beside a market that keeps its
+    /// accounts.
+    Mixed,
+    /// The market; every other seed has preemption.
+    #[default]
+    Dynamic,
+}
+
+impl PolicyChoice {
+    pub(crate) fn has_deadlines(self) -> bool {
+        matches!(self, Self::Constraint | Self::Mixed)
+    }
+}
+
+/// Records the facts that are durable when the daemon crashes. The simulator does not know how: the store implements this by its own rows.
+pub trait Journal {
+    /// Records durable facts, which follow all those before.
+    fn record(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), String>;
+
+    /// Loads the state for the next daemon.
+    fn reopen(&mut self) -> Result<Restored, String>;
 }

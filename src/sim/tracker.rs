@@ -1,5 +1,4 @@
-//! A simulated TaskTracker with the protocol of a stock one: it reports, applies answers, and repeats an unanswered
-//! heartbeat.
+//! A simulated TaskTracker with the protocol of a stock one: it reports, applies answers, and repeats an unanswered heartbeat.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +21,6 @@ pub(super) struct SimTracker {
     pub(super) connection: u64,
     /// The interval of the last answer, ms.
     pub(super) interval_ms: u64,
-    /// The answer to its last heartbeat, which waits for the store.
     pub(super) delayed_answer: Option<LateAnswer<HeartbeatAnswer>>,
     /// Its attempts have continued while it was silent.
     pub(super) is_behind: bool,

@@ -9,9 +9,8 @@ use super::daemon_run::LateAnswer;
 use super::laws::Intent;
 use super::random::Random;
 
-/// A user, as client and as bidder.
 #[derive(Debug)]
-pub(super) struct User {
+pub(super) struct SimUser {
     pub(super) name: String,
     /// Chance of what the user does with jobs.
     pub(super) client: Random,
@@ -35,14 +34,12 @@ pub(super) struct SentRequest {
     pub(super) intent: Intent,
 }
 
-/// A submission in progress.
 #[derive(Debug)]
-pub(super) struct Submission {
+pub(super) struct SimSubmission {
     pub(super) user: usize,
     pub(super) id: JobId,
     pub(super) spec: Arc<JobSpec>,
     pub(super) phase: SubmissionPhase,
-    /// An answer that waits for the store.
     pub(super) delayed_answer: Option<LateAnswer<ClientAnswer>>,
 }
 

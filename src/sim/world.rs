@@ -15,13 +15,12 @@ use super::containers::{ApplicationNumbers, SimApplication, SimWorker};
 use super::cuts::{Part, STRETCHES};
 use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
-use super::journal::Journal;
 use super::laws::{Intent, Law, LawChecker, Tally, Violation};
 use super::plan::{Plan, TrackerPlan, UserPlan};
 use super::random::Random;
-use super::run_options::RunOptions;
+use super::run_options::{Journal, RunOptions};
 use super::tracker::SimTracker;
-use super::user::{SentRequest, Submission, User};
+use super::user::{SentRequest, SimSubmission, SimUser};
 
 pub(super) struct World<'a> {
     pub(super) options: &'a RunOptions,
@@ -32,12 +31,12 @@ pub(super) struct World<'a> {
     pub(super) event_queue: EventQueue,
     /// None where a tracker is left out.
     pub(super) trackers: Vec<Option<SimTracker>>,
-    pub(super) users: Vec<Option<User>>,
+    pub(super) users: Vec<Option<SimUser>>,
     pub(super) acl: Acl,
-    pub(super) submissions: BTreeMap<u64, Submission>,
+    pub(super) submissions: BTreeMap<u64, SimSubmission>,
     pub(super) last_submission: u64,
     /// Submissions that a crash interrupted and that are repeated.
-    pub(super) resubmissions: Vec<Submission>,
+    pub(super) resubmissions: Vec<SimSubmission>,
     /// Jobs whose acceptance was acknowledged to a client; some may have ended.
     pub(super) acknowledged: BTreeSet<JobId>,
     /// Attempts whose launch has reached a tracker. Never iterated.
@@ -87,8 +86,7 @@ const CLIENT_STREAM: u64 = 2_000;
 const BIDDER_STREAM: u64 = 3_000;
 const WORKER_STREAM: u64 = 4_000;
 
-/// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and
-/// launches takes, ms.
+/// Longest time in which all jobs must end, and longest time without progress beyond what the expiry of trackers and launches takes, ms.
 const LONGEST_END_MS: u64 = 4 * 3_600_000;
 const LONGEST_PAUSE_MS: u64 = 120_000;
 
@@ -157,12 +155,10 @@ impl<'a> World<'a> {
         self.drain()
     }
 
-    /// Whether a part takes place now.
     pub(super) fn has(&self, part: Part) -> bool {
         !self.is_draining && self.options.cuts.has(part)
     }
 
-    /// Whether actors may act now.
     pub(super) fn may_act(&self) -> bool {
         if self.daemon.is_down() {
             return false;
@@ -394,10 +390,10 @@ fn trackers(plan: &Plan, options: &RunOptions) -> Vec<Option<SimTracker>> {
     plan.trackers.iter().enumerate().map(tracker).collect()
 }
 
-fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<User>> {
+fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<SimUser>> {
     let user = |(place, user): (usize, &UserPlan)| {
         let stream = |actors: u64| Random::stream(options.seed, actors + place as u64);
-        options.cuts.has(Part::User(place)).then(|| User {
+        options.cuts.has(Part::User(place)).then(|| SimUser {
             name: user.name.clone(),
             client: stream(CLIENT_STREAM),
             bidder: stream(BIDDER_STREAM),
@@ -410,7 +406,6 @@ fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<User>> {
     plan.users.iter().enumerate().map(user).collect()
 }
 
-/// Who may sign: the users and one administrator.
 fn acl(plan: &Plan) -> Acl {
     let mut text = format!("{ADMINISTRATOR} admin {ADMINISTRATOR}-key\n");
     for user in &plan.users {

@@ -9,7 +9,7 @@ use crate::engine::state::LogLevel;
 use crate::model::{AttemptId, Kind, Now};
 use crate::scheduler::GroupId;
 use crate::scheduler::fair::event_log::LogEvent;
-use crate::scheduler::fair::pool_claims::{PoolClaim, PoolClaims};
+use crate::scheduler::fair::starvation::{PoolClaim, PoolClaims};
 use crate::scheduler::fair::victims::{FairPreemptionRound, PoolSlots, VictimCandidate};
 
 use super::chosen_victims::ChosenVictims;

@@ -11,14 +11,12 @@ use super::tick::{MOST_IN_VAIN, QueueUse};
 /// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Published {
-    /// The balance.
     pub(crate) budget: Credits,
     /// The effective rate.
     pub(crate) rate: Credits,
     pub(crate) share: Share,
     /// Slots used within the quota.
     pub(crate) used: u64,
-    /// Tasks and containers waiting.
     pub(crate) pending: u64,
 }
 
@@ -66,7 +64,6 @@ impl Account {
         self.bid
     }
 
-    /// The state at the last tick.
     pub(crate) fn published(&self) -> &Published {
         &self.published
     }
@@ -76,7 +73,6 @@ impl Account {
         self.interval.as_ref()
     }
 
-    /// Whether it pays anything in the open interval.
     pub(super) fn pays(&self) -> bool {
         self.interval.as_ref().is_some_and(|interval| interval.share.rate() > Credits::ZERO)
     }
@@ -86,9 +82,8 @@ impl Account {
         self.interval.as_ref().map_or(Credits::ZERO, |interval| cost(interval.share.rate(), interval.quota))
     }
 
-    /// The charge for the open interval, given what was held of what it pays for, at the rate that opened it. Returns it with
-    /// the balance after it. What containers held beyond the quota is paid as far as the balance reaches: it is not
-    /// committed.
+    /// The charge for the open interval, given what was held of what it pays for, at the rate that opened it. Returns it with the balance
+    /// after it. What containers held beyond the quota is paid as far as the balance reaches: it is not committed.
     pub(super) fn charge(&self, metered: MeteredUse, interval_ms: u64) -> (Charge, Credits) {
         let rate = self.interval.as_ref().map_or(Credits::ZERO, |interval| interval.share.rate());
         let whole = Charge { rate, interval_ms, slot_ms: metered.slot_ms() };
@@ -106,8 +101,7 @@ impl Account {
         (charge, Credits::from_units(self.balance.units() - amount.units()))
     }
 
-    /// Withdrawals stop at the committed amount, so more than what is beyond the quota is cut only if stored state was
-    /// tampered with.
+    /// Withdrawals stop at the committed amount, so more than what is beyond the quota is cut only if stored state was tampered with.
     fn cut_to_balance(&self, whole: Charge, metered: MeteredUse) -> Charge {
         let mut left_ms = most_slot_ms(self.balance, whole.rate, whole.interval_ms);
         let mut slot_ms = metered.slot_ms();
@@ -155,7 +149,6 @@ impl Account {
         PastUse { in_vain, flickers, most: if flickers < MOST_IN_VAIN { u32::MAX } else { most } }
     }
 
-    /// See [`Market::note_too_little`](super::Market::note_too_little).
     pub(super) fn note_too_little(&mut self) {
         self.had_too_little = true;
     }
@@ -174,7 +167,6 @@ impl Account {
         self.bid = bid;
     }
 
-    /// Replaces the open interval and publishes the new state.
     pub(super) fn open_interval(
         &mut self,
         balance: Credits,

@@ -11,8 +11,22 @@ use serde::{Deserialize, Serialize};
 use crate::model::{Credits, Kind, PerKind, PerPool, Pool};
 
 use super::budget_file::MAX_QUEUES;
-use super::container_use::ContainerUse;
 use super::share::Share;
+
+/// Containers of a queue at the time of a tick, in slots (resource requests, section 6: s(c)).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerUse {
+    /// Slots of all that are granted and not complete.
+    pub held: u32,
+    /// Containers, not slots, that are still wanted.
+    pub wanted: u64,
+}
+
+impl ContainerUse {
+    pub(crate) fn has_any(&self) -> bool {
+        self.held > 0 || self.wanted > 0
+    }
+}
 
 /// Billionths in a slot.
 pub(super) const NANO: i128 = 1_000_000_000;
@@ -21,12 +35,10 @@ pub(super) const NANO: i128 = 1_000_000_000;
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (2 * NANO * MAX_QUEUES as i128));
 const _: () = assert!(Credits::MAX.units() < i128::MAX / (3 * u32::MAX as i128));
 
-/// The part of a slot that rounding withheld from a queue (negative: granted in excess), in billionths; within
-/// (-1, 1) slot.
+/// The part of a slot that rounding withheld from a queue (negative: granted in excess), in billionths; within (-1, 1) slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct RoundingRemainder(i64);
 
-/// The bid of an active queue.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bid {
     /// Its balance after the charge.
@@ -36,7 +48,6 @@ pub(crate) struct Bid {
     pub(crate) containers: ContainerUse,
     /// The slots that it holds or could use: it is sold no more.
     pub(crate) want: PerPool<u32>,
-    /// What rounding left from the previous interval.
     pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
@@ -47,14 +58,12 @@ impl RoundingRemainder {
         Self(nanos)
     }
 
-    /// In billionths of a slot.
     pub(super) fn nanos(self) -> i128 {
         i128::from(self.0).clamp(1 - NANO, NANO - 1)
     }
 }
 
 impl Bid {
-    /// Whether its queue takes part.
     pub(super) fn is_funded(&self) -> bool {
         is_funded(self.balance, self.rate)
     }
@@ -71,43 +80,42 @@ impl Bid {
     }
 }
 
-/// A number of slots that is not below zero.
 fn u32_at_most(slots: i128) -> u32 {
     u32::try_from(slots).unwrap_or(u32::MAX)
 }
 
-/// What the allocation grants to a queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Grant {
     /// Its part of the cluster, and in it the rate that will be charged: the bid, or 0 when the queue is not funded.
     pub(crate) share: Share,
     /// The slots it may use for its money.
     pub(crate) quota: PerPool<u32>,
-    /// What rounding left for the next tick.
     pub(crate) remainder: PerPool<RoundingRemainder>,
 }
 
 /// A part in a division of slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Part {
+pub(crate) struct DivisionPart {
     /// What it is weighted by; 0 gets nothing.
     pub(crate) rate: Credits,
     /// The slots that it can use.
     pub(crate) most: u32,
 }
 
-/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to
-/// the others. Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most
-/// [`Credits::MAX`].
-pub(crate) fn divide_slots(slots: u32, parts: &[Part]) -> Vec<u32> {
+/// Divides whole slots among parts in proportion to their rates, none above what it can use: what one cannot use goes to the others.
+/// Rounded by largest remainder, ties to the first; at most [`MAX_QUEUES`] parts, of at most [`Credits::MAX`].
+pub(crate) fn divide_slots(slots: u32, parts: &[DivisionPart]) -> Vec<u32> {
     divide(slots, parts, |_| RoundingRemainder::default()).into_iter().map(|(slots, _)| slots).collect()
 }
 
-/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed
-/// nothing more.
-fn divide(slots: u32, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<(u32, RoundingRemainder)> {
+/// The same with what rounding left to each part before; and what it leaves now. A part that has all it can use is owed nothing more.
+fn divide(
+    slots: u32,
+    parts: &[DivisionPart],
+    remainder: impl Fn(usize) -> RoundingRemainder,
+) -> Vec<(u32, RoundingRemainder)> {
     let filled = fill(slots, parts);
-    let most_of = |part: &Part| if part.rate > Credits::ZERO { part.most } else { 0 };
+    let most_of = |part: &DivisionPart| if part.rate > Credits::ZERO { part.most } else { 0 };
     let owes = |index| remainder(index).min(RoundingRemainder::default());
     let mut divided: Vec<_> = parts.iter().enumerate().map(|(index, part)| (most_of(part), owes(index))).collect();
     let claims = filled.claims(parts, remainder);
@@ -129,7 +137,7 @@ struct Filled {
 
 impl Filled {
     /// What the open parts claim of what is left.
-    fn claims(&self, parts: &[Part], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<QueueClaim> {
+    fn claims(&self, parts: &[DivisionPart], remainder: impl Fn(usize) -> RoundingRemainder) -> Vec<QueueClaim> {
         let claim = |&index: &usize| QueueClaim::new(&parts[index], self.price, self.left, remainder(index));
         self.open.iter().map(claim).collect()
     }
@@ -138,7 +146,7 @@ impl Filled {
 /// Sweeps over all parts before the rest are sorted: few parts reach what they can use after the first ones.
 const SWEEPS: usize = 6;
 
-fn fill(slots: u32, parts: &[Part]) -> Filled {
+fn fill(slots: u32, parts: &[DivisionPart]) -> Filled {
     let mut open: Vec<usize> = (0..parts.len()).filter(|&index| parts[index].rate > Credits::ZERO).collect();
     let mut price: i128 = open.iter().map(|&index| parts[index].rate.units()).sum();
     let mut left = slots;
@@ -175,7 +183,7 @@ fn fill(slots: u32, parts: &[Part]) -> Filled {
 }
 
 /// Whether a part can use no more than its proportion of so many slots.
-fn is_filled(part: &Part, slots: u32, price: i128) -> bool {
+fn is_filled(part: &DivisionPart, slots: u32, price: i128) -> bool {
     if part.most > slots {
         return false;
     }
@@ -212,11 +220,11 @@ pub(crate) fn allocate(bids: &[Bid], slots: PerPool<u32>) -> (Credits, Vec<Grant
     // Of each, the slots for containers that are still to be found.
     let mut containers = vec![0_u32; funded.len()];
     for pool in [Pool::Container, Pool::Map, Pool::Reduce] {
-        let part = |(place, more): (usize, &u32)| Part {
+        let part = |(place, more): (usize, &u32)| DivisionPart {
             rate: bids[funded[place]].rate,
             most: wanted(place, pool).saturating_add(*more),
         };
-        let parts: Vec<Part> = containers.iter().enumerate().map(part).collect();
+        let parts: Vec<DivisionPart> = containers.iter().enumerate().map(part).collect();
         let remainder = |place: usize| bids[funded[place]].remainder[pool];
         for (place, (quota, remainder)) in divide(slots[pool], &parts, remainder).into_iter().enumerate() {
             let (grant, want) = (&mut grants[funded[place]], wanted(place, pool));
@@ -244,9 +252,9 @@ pub(super) fn uncut_quota(bids: &[Bid], place: usize, kind: Kind, slots: u32) ->
         let bid = &bids[index];
         // What is bought for an order, its job is to use; of the others' containers all may need such slots.
         let most = || bid.most(kind.into()).saturating_add(bid.most(Pool::Container));
-        Part { rate: bid.rate, most: if index == place { u32::MAX } else { most() } }
+        DivisionPart { rate: bid.rate, most: if index == place { u32::MAX } else { most() } }
     };
-    let parts: Vec<Part> = taking_part.iter().map(part).collect();
+    let parts: Vec<DivisionPart> = taking_part.iter().map(part).collect();
     let filled = fill(slots, &parts);
     let own = taking_part.partition_point(|&index| index < place);
     let claims = filled.claims(&parts, |index| bids[taking_part[index]].remainder[kind]);
@@ -275,13 +283,12 @@ fn rounded_claim(claims: &[QueueClaim], place: usize, slots: u32) -> Option<u32>
 struct QueueClaim {
     whole: i128,
     part: i128,
-    /// The slots that it can use.
     most: i128,
 }
 
 impl QueueClaim {
     /// share x slots + remainder.
-    fn new(of: &Part, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
+    fn new(of: &DivisionPart, price: Credits, slots: u32, remainder: RoundingRemainder) -> QueueClaim {
         let price = price.units();
         let product = of.rate.units() * i128::from(slots);
         let whole = product / price;
@@ -300,15 +307,13 @@ impl QueueClaim {
     }
 }
 
-/// The place of a claim among those that get one slot more. One below zero (more was given before than is due) comes after all
-/// others.
+/// The place of a claim among those that get one slot more. One below zero (more was given before than is due) comes after all others.
 fn rank(claims: &[QueueClaim], index: usize) -> impl Ord + use<> {
     (Reverse((claims[index].whole.min(0), claims[index].part)), index)
 }
 
-/// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the
-/// first, none beyond what it can use. Old remainders can make the sum of the whole parts too large; then one less each by
-/// smallest part.
+/// Rounds claims to whole slots that sum to exactly `slots`: all down, then one more each by largest part, ties to the first, none beyond
+/// what it can use. Old remainders can make the sum of the whole parts too large; then one less each by smallest part.
 fn round_claims(claims: &[QueueClaim], price: Credits, slots: u32) -> impl Iterator<Item = (u32, RoundingRemainder)> {
     let mut quotas: Vec<i128> = claims.iter().map(|claim| claim.whole.max(0).min(claim.most)).collect();
     let mut missing = i128::from(slots) - quotas.iter().sum::<i128>();

@@ -10,7 +10,6 @@ use super::fact::{MarketFact, QueueChange};
 use super::ledger::{LedgerAccount, Movement, OF_BUDGET_FILE, Reason};
 use super::state::Market;
 
-/// The effects of an edited budget file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct AppliedBudgetFile {
     pub(crate) facts: Vec<MarketFact>,
@@ -76,8 +75,7 @@ impl Market {
         self.record(MarketFact::Account { queue, balance: after, rate }, &mut applied.facts);
     }
 
-    /// Removes a queue without a line, or sets its balance to the committed credits while it has work or an open
-    /// charge.
+    /// Removes a queue without a line, or sets its balance to the committed credits while it has work or an open charge.
     fn close_missing(
         &mut self,
         queue: QueueName,

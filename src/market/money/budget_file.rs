@@ -10,7 +10,6 @@ use crate::model::{Credits, QueueName};
 /// Largest number of queues. Keeps every product of the allocation within `i128`.
 pub(crate) const MAX_QUEUES: usize = 50_000;
 
-/// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 100;
 /// What some editors put before the first line.
 const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -32,15 +31,12 @@ pub struct BudgetLine {
 pub struct BudgetFileError {
     /// The file, or what else the lines were read from.
     pub(crate) file: String,
-    /// The line, counted from 1.
     pub(crate) line: usize,
-    /// The beginning of the line.
     pub(crate) text: String,
     pub(crate) reason: String,
 }
 
-/// Parses a budget file; `file` names it in errors. Empty lines, lines that begin with `#` and a byte order mark are
-/// ignored.
+/// Parses a budget file; `file` names it in errors. Empty lines, lines that begin with `#` and a byte order mark are ignored.
 ///
 /// # Errors
 /// The first line that is no line of a queue, or repeats one.

@@ -12,13 +12,11 @@ use super::allocation::{allocate, total, within};
 use super::interval::{Charge, Interval, most_slot_ms};
 use super::laid_charge::{LaidCharge, add_parts, lay};
 use super::meter::AT_END;
-use super::metered::MeteredUse;
+use super::metered::{MeteredUse, SlotHolder};
 use super::open_bids::OpenBids;
-use super::slot_holder::SlotHolder;
 use super::state::Market;
 use super::tick::{QueueTick, QueueUse, Tick};
 
-/// A queue that a tick concerns.
 struct Concerned<'a> {
     queue: &'a QueueName,
     /// Its place in the meter; none: that does not know it, or it has held nothing that it pays for.
@@ -71,15 +69,10 @@ impl Market {
                 // Nothing that it waits for could run.
                 continue;
             }
-            let is_active = bid.is_some();
+            let interval = bid.is_some().then(|| interval_to_open(account, queue_use, past));
             if let Some(bid) = bid {
                 bids.push(queue, bid);
             }
-            // Share and quota follow with the allocation.
-            let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
-            let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
-            let interval = Interval { used, pending, in_vain, ..Interval::default() };
-            let interval = is_active.then_some(interval);
             queue_ticks.push(QueueTick {
                 queue: (*queue).clone(),
                 charge,
@@ -92,13 +85,7 @@ impl Market {
         }
 
         raise(&mut bids, &laid);
-        let (price, grants) = allocate(&bids.bids, slots);
-        let intervals = queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
-        for (place, (interval, grant)) in intervals.zip(grants).enumerate() {
-            (interval.share, interval.quota, interval.remainder) = (grant.share, grant.quota, grant.remainder);
-            (interval.by_order, interval.own_rate) = bids.order_at(place);
-            interval.most_paid = Some(bids.affordable_slots(place));
-        }
+        let price = sell(&bids, slots, &mut queue_ticks);
         let (number, wall_ms) = (self.tick_number() + 1, now.wall_ms);
         let tick = Tick { number, wall_ms, interval_ms, price, ledger, queue_ticks, laid };
         self.meter.close(now);
@@ -234,4 +221,23 @@ impl Market {
         });
         concerned.collect()
     }
+}
+
+/// The interval of an active queue; share and quota follow with the allocation.
+fn interval_to_open(account: &Account, queue_use: &QueueUse, past: PastUse) -> Interval {
+    let sold = account.interval().map(|interval| interval.quota).unwrap_or_default();
+    let (used, pending) = (total(within(queue_use.held(), sold)), queue_use.waiting());
+    Interval { used, pending, in_vain: past.in_vain, ..Interval::default() }
+}
+
+/// Allocates the slots to the bids, whose queues have the intervals, in the same order; returns the price.
+fn sell(bids: &OpenBids<'_>, slots: PerPool<u32>, queue_ticks: &mut [QueueTick]) -> Credits {
+    let (price, grants) = allocate(&bids.bids, slots);
+    let intervals = queue_ticks.iter_mut().filter_map(|queue_tick| queue_tick.interval.as_mut());
+    for (place, (interval, grant)) in intervals.zip(grants).enumerate() {
+        (interval.share, interval.quota, interval.remainder) = (grant.share, grant.quota, grant.remainder);
+        (interval.by_order, interval.own_rate) = bids.order_at(place);
+        interval.most_paid = Some(bids.affordable_slots(place));
+    }
+    price
 }

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::model::{Credits, QueueName};
 
-use super::allocation::{Part, divide_slots};
+use super::allocation::{DivisionPart, divide_slots};
 
 /// What has been divided so far, among queues by their place in the meter.
 #[derive(Clone, Debug, Default)]
@@ -26,7 +26,7 @@ pub(super) struct Division {
 #[derive(Clone, Debug)]
 struct QueueShare {
     queue: QueueName,
-    part: Part,
+    part: DivisionPart,
     slots: u32,
 }
 
@@ -70,9 +70,9 @@ impl QueueShare {
 
 impl Division {
     /// Divides so many slots among queues, by place and name.
-    pub(super) fn new(slots: u64, queues: Vec<(u32, QueueName, Part)>) -> Self {
+    pub(super) fn new(slots: u64, queues: Vec<(u32, QueueName, DivisionPart)>) -> Self {
         let mut division = Self::default();
-        let parts: Vec<Part> = queues.iter().map(|(.., part)| *part).collect();
+        let parts: Vec<DivisionPart> = queues.iter().map(|(.., part)| *part).collect();
         // Close to it, so that few slots are left to move.
         let divided = divide_slots(u32::try_from(slots).unwrap_or(u32::MAX), &parts);
         for ((place, queue, part), slots) in queues.into_iter().zip(divided) {
@@ -84,7 +84,7 @@ impl Division {
     }
 
     /// A queue takes part from now on with this, or with nothing; [`Self::divide`] follows.
-    pub(super) fn set(&mut self, place: u32, queue: &QueueName, part: Option<Part>) {
+    pub(super) fn set(&mut self, place: u32, queue: &QueueName, part: Option<DivisionPart>) {
         let before = self.leave(place);
         let slots = before.as_ref().map_or(0, |before| before.slots);
         let kept = part.filter(|part| part.rate > Credits::ZERO).map_or(0, |part| part.most.min(slots));
@@ -171,8 +171,8 @@ mod tests {
         QueueName::new(&format!("q{place:03}")).unwrap()
     }
 
-    fn part(rate: u32, most: u32) -> Part {
-        Part { rate: Credits::from_units(rate.into()), most }
+    fn part(rate: u32, most: u32) -> DivisionPart {
+        DivisionPart { rate: Credits::from_units(rate.into()), most }
     }
 
     fn shares(division: &Division, queues: u32) -> Vec<u32> {

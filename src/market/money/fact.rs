@@ -4,13 +4,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, QueueName};
 
-use super::allowance::Allowance;
+use super::income::{Allowance, TakenTopUp};
 use super::ledger::LedgerEntry;
 use super::metered::Metered;
-use super::order::{Order, OrderEnd};
 use super::replay::{ForgottenStamps, Stamp};
 use super::tick::Tick;
-use super::top_up::TakenTopUp;
 
 /// One durable change. The facts of one event are stored together; otherwise a restart could find half a movement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -20,7 +18,6 @@ pub enum MarketFact {
     Account {
         queue: QueueName,
         balance: Credits,
-        /// Its bid.
         rate: Credits,
     },
     AccountRemoved {
@@ -29,9 +26,7 @@ pub enum MarketFact {
     /// A movement of money other than a charge; charges are in their tick. The changed account follows as its own fact.
     Ledger(LedgerEntry),
     Stamp(Stamp),
-    /// Used signatures that no other can equal any more are forgotten.
     StampsForgotten(ForgottenStamps),
-    /// An order stands from now on, or is as it says now.
     OrderSet {
         queue: QueueName,
         order: Order,
@@ -54,7 +49,6 @@ pub enum MarketFact {
     TopUpTaken(TakenTopUp),
     /// A tick: its charges and the intervals that replace the earlier ones.
     Tick(Box<Tick>),
-    /// What jobs and applications hold has changed: a restart takes over what the open interval has summed.
     Metered(Metered),
 }
 
@@ -68,4 +62,25 @@ impl Tick {
     pub fn into_fact(self) -> MarketFact {
         MarketFact::Tick(Box::new(self))
     }
+}
+
+/// A standing order: as long as it stands, its queue bids the least rate that buys what the job needs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Order {
+    pub(crate) job: JobId,
+    /// When it must be done, epoch ms.
+    pub(crate) deadline_ms: i64,
+    /// The highest rate that it bids.
+    pub(crate) max_rate: Credits,
+    /// What the job may cost with it; none: whatever it does.
+    pub(crate) max_cost: Option<Credits>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OrderEnd {
+    JobOver,
+    Passed,
+    /// Its owner took it back.
+    Unbid,
 }

@@ -16,7 +16,6 @@ pub struct Interval {
     /// Slots that the queue pays for if it uses them. Containers may use all that maps and reduces leave of theirs too:
     /// see [`PerPool::left_for_containers`].
     pub quota: PerPool<u32>,
-    /// What rounding left for the next tick.
     pub remainder: PerPool<RoundingRemainder>,
     /// Slots used within the quota when the previous interval closed.
     pub used: u64,
@@ -70,12 +69,10 @@ impl Interval {
     }
 }
 
-/// The charge of one queue for one interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Charge {
     /// Credits for one slot over a whole interval: the rate when the interval was opened.
     pub rate: Credits,
-    /// The length of a whole interval, ms.
     pub interval_ms: u64,
     /// What was held of what was paid for, slot-milliseconds.
     pub slot_ms: PerPool<u64>,
@@ -87,7 +84,6 @@ impl Charge {
         self.at(self.rate)
     }
 
-    /// What it would be at another rate.
     pub(super) fn at(&self, rate: Credits) -> Credits {
         amount(rate, total_ms(self.slot_ms), self.interval_ms)
     }

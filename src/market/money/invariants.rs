@@ -8,13 +8,11 @@ use super::state::Market;
 use super::tick::{QueueTick, Tick};
 
 impl Market {
-    /// Moves the invariants found broken since the last call to `violations`.
     pub(crate) fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.violations);
     }
 
-    /// No balance is below zero, and the balances sum to what was issued less what was charged. Costs a walk over all
-    /// accounts.
+    /// No balance is below zero, and the balances sum to what was issued less what was charged. Costs a walk over all accounts.
     pub(crate) fn check_accounts(&self, violations: &mut Violations) {
         let mut sum = Some(Credits::ZERO);
         for (queue, account) in &self.accounts {

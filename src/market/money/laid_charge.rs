@@ -8,13 +8,11 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, JobId, PerPool};
 
-use super::metered::total_ms;
-use super::slot_holder::SlotHolder;
+use super::metered::{SlotHolder, total_ms};
 
 /// What a job or application pays of the charge of its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LaidCharge {
-    /// What pays.
     pub(crate) holder: SlotHolder,
     /// What it held in the interval, within the quota and beyond it.
     pub(crate) slot_ms: PerPool<u64>,

@@ -11,11 +11,9 @@ pub(crate) const MOST_NOTE_CHARACTERS: usize = 256;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LedgerAccount {
-    /// A queue's balance.
     Queue(QueueName),
     /// The outside world: administrators add credits from it and withdraw credits to it.
     Issued,
-    /// Charges for slots.
     Revenue,
 }
 
@@ -28,11 +26,8 @@ pub enum Reason {
     TopUp,
     /// Slots were held over an interval.
     Charge {
-        /// Credits for one slot over a whole interval: the rate in force when the interval was opened.
         rate: Credits,
-        /// The length of a whole interval, ms.
         interval_ms: u64,
-        /// What was held of what was paid for, slot-milliseconds.
         slot_ms: PerPool<u64>,
     },
     /// Slots were in use at the end of an interval: a charge of before charges went by time.
@@ -51,13 +46,10 @@ pub enum Reason {
     Adjustment,
     /// The queue was removed with this balance.
     Closing,
-    /// An administrator moved credits from one queue to another.
     Transfer,
-    /// A period of the queue's allowance has passed.
     Allowance,
 }
 
-/// One movement of money.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerEntry {
     /// Position in the ledger; the first is 1, none is left out.
@@ -74,8 +66,7 @@ pub struct LedgerEntry {
     /// The administrator who moved it, or who set the allowance; empty for charges and for what the system did.
     #[serde(default)]
     pub by: String,
-    /// What the administrator said about it, or where it came from; up to 256 characters, none of them a control
-    /// character.
+    /// What the administrator said about it, or where it came from; up to 256 characters, none of them a control character.
     #[serde(default)]
     pub note: String,
 }
@@ -83,12 +74,12 @@ pub struct LedgerEntry {
 /// A movement of money that has no place in the ledger yet.
 #[derive(Clone, Debug)]
 pub(in crate::market) struct Movement<'a> {
-    pub(in crate::market) debit: LedgerAccount,
-    pub(in crate::market) credit: LedgerAccount,
-    pub(in crate::market) amount: Credits,
-    pub(in crate::market) reason: Reason,
-    pub(in crate::market) by: &'a str,
-    pub(in crate::market) note: &'a str,
+    pub(crate) debit: LedgerAccount,
+    pub(crate) credit: LedgerAccount,
+    pub(crate) amount: Credits,
+    pub(crate) reason: Reason,
+    pub(crate) by: &'a str,
+    pub(crate) note: &'a str,
 }
 
 /// The note of budgets that a market begins with, wherever they come from.
@@ -96,7 +87,6 @@ pub(in crate::market) const OF_FIRST_BUDGETS: &str = "initial budget";
 /// The note of movements that an edit of the budget file brings about.
 pub(in crate::market) const OF_BUDGET_FILE: &str = "budget file";
 
-/// Totals of the ledger up to an entry.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LedgerTotals {
     /// Number of entries, which is the number of the last.
@@ -136,7 +126,6 @@ impl LedgerTotals {
         }
     }
 
-    /// The required sum of all balances.
     pub fn expected_balance(&self) -> Credits {
         Credits::from_units(self.issued.units().saturating_sub(self.charged.units()))
     }

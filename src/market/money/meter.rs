@@ -13,9 +13,8 @@ use crate::model::{Credits, JobId, Now, PerPool, Pool, QueueName, row_at};
 use super::allocation::total;
 use super::division::Division;
 use super::interval::Interval;
-use super::metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse};
+use super::metered::{GivenBack, Grace, GraceStep, HeldChange, Metered, MeteredUse, SlotHolder};
 use super::queue_meter::{HolderKey, HolderMeter, Holding, QueueMeter};
-use super::slot_holder::SlotHolder;
 
 /// The end of the open interval, as a time of the monotonic clock: nothing counts beyond it.
 pub(super) const AT_END: u64 = u64::MAX;
@@ -25,10 +24,8 @@ const MAX_FREE_MS: u64 = 1_000;
 /// Sums of slot-milliseconds in the open interval.
 #[derive(Clone, Debug, Default)]
 pub struct Meter {
-    /// The tick that opened the interval.
     tick: u64,
     length_ms: u64,
-    /// The interval's time at a moment of the monotonic clock.
     clock: IntervalClock,
     /// By name; the rest of the meter knows queues by their place.
     places: BTreeMap<QueueName, u32>,
@@ -52,7 +49,6 @@ pub struct Meter {
     has_started: bool,
 }
 
-/// The interval's time.
 #[derive(Clone, Copy, Debug, Default)]
 struct IntervalClock {
     mono_ms: u64,
@@ -103,7 +99,6 @@ impl Meter {
         *self = Meter { tick: self.tick, ..Meter::default() };
     }
 
-    /// Whether it counts.
     pub fn has_started(&self) -> bool {
         self.has_started
     }
@@ -179,7 +174,6 @@ impl Meter {
         (!changes.is_empty()).then_some(Metered { tick: self.tick, offset_ms, changes })
     }
 
-    /// The interval is open since now.
     pub(super) fn open_at(&mut self, now: Now) {
         self.clock = IntervalClock { mono_ms: now.mono_ms, offset_ms: 0 };
     }
@@ -189,7 +183,6 @@ impl Meter {
         self.clock.offset_ms.saturating_add(mono_ms.saturating_sub(self.clock.mono_ms))
     }
 
-    /// When the open interval ends, by the monotonic clock.
     pub(crate) fn end_mono_ms(&self, mono_ms: u64) -> u64 {
         mono_ms.saturating_add(self.length_ms.saturating_sub(self.offset_ms(mono_ms)))
     }
@@ -342,7 +335,6 @@ impl Meter {
         free
     }
 
-    /// How long a container may be held without being launched and cost nothing, ms.
     fn free_ms(&self) -> u64 {
         MAX_FREE_MS.min(self.length_ms / 10)
     }
@@ -425,7 +417,6 @@ impl Meter {
         place
     }
 
-    /// The place of what a change is of, which is new where the meter does not know it.
     fn holder_place(&mut self, change: &HeldChange) -> u32 {
         if let Some(place) = self.holder_places.get(&change.key()) {
             return *place;
@@ -477,7 +468,6 @@ impl Meter {
         })
     }
 
-    /// The place of a queue that is known.
     pub(super) fn place_of(&self, queue: &QueueName) -> Option<u32> {
         self.places.get(queue).copied()
     }
@@ -506,8 +496,7 @@ impl Meter {
         self.names.get(self.known(holder).or_else(of_grace)?.queue as usize)
     }
 
-    /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order
-    /// has set a rate.
+    /// Whether the next tick may charge a job or application: it holds anything, or has in the open interval, or its order has set a rate.
     pub(crate) fn may_charge(&self, holder: SlotHolder) -> bool {
         self.known(holder).is_some()
             || self.graces_of(holder).next().is_some()

@@ -1,15 +1,40 @@
 //! What the meter counts, as values: changes of holdings, and slot-milliseconds.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, PerPool, Pool, QueueName};
+use crate::model::{ApplicationId, Credits, JobId, PerPool, Pool, QueueName};
 
-use super::slot_holder::SlotHolder;
+/// A job, or an application with its containers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SlotHolder {
+    Job(JobId),
+    Application(ApplicationId),
+}
+
+impl SlotHolder {
+    pub(crate) fn job(self) -> Option<JobId> {
+        match self {
+            SlotHolder::Job(job) => Some(job),
+            SlotHolder::Application(_) => None,
+        }
+    }
+}
+
+impl fmt::Display for SlotHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SlotHolder::Job(job) => job.fmt(f),
+            SlotHolder::Application(application) => application.fmt(f),
+        }
+    }
+}
 
 /// Holdings that changed at one moment of the open interval.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Metered {
-    /// The tick that opened the interval.
     pub(crate) tick: u64,
     /// How long it had been open, ms, without the time while the daemon was down.
     pub(crate) offset_ms: u64,
@@ -17,26 +42,21 @@ pub struct Metered {
     pub(crate) changes: Vec<HeldChange>,
 }
 
-/// The slots of one job or application, before and after.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct HeldChange {
     pub(crate) holder: SlotHolder,
     pub(crate) queue: QueueName,
-    /// Its place among submissions.
     pub(crate) order: u64,
     /// The preempted container of it in whose grace they are held; none: it holds them as its queue pays now.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) grace: Option<Grace>,
-    /// The slots it held.
     pub(crate) before: PerPool<u32>,
-    /// The slots it holds from now on.
     pub(crate) after: PerPool<u32>,
     /// What it gave back of containers so promptly that it is not charged, slot-milliseconds.
     #[serde(default, skip_serializing_if = "is_default")]
     pub(crate) given_back_ms: u64,
 }
 
-/// Whether a value is left out of a fact.
 pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
 }
@@ -44,7 +64,6 @@ pub(super) fn is_default<T: Default + PartialEq>(value: &T) -> bool {
 /// The grace of a preempted container: charged within the quota or not, at the rate of its grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grace {
-    /// The number of the container in its application.
     pub(crate) container: u64,
     /// Credits for one slot over a whole interval, as its queue paid when the container was granted.
     pub(crate) rate: Credits,
@@ -55,13 +74,9 @@ pub struct Grace {
 /// A step of a preempted container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraceStep {
-    /// Its application.
     pub(crate) holder: SlotHolder,
-    /// Its number in the application.
     pub(crate) container: u64,
-    /// The slots that it stands for.
     pub(crate) slots: u32,
-    /// As in [`Grace`].
     pub(crate) rate: Credits,
     /// Whether its grace begins; else nothing of it is left.
     pub(crate) begins: bool,
@@ -70,9 +85,7 @@ pub struct GraceStep {
 /// A container that its application gave back without having launched it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GivenBack {
-    /// Its application.
     pub(crate) holder: SlotHolder,
-    /// The slots that it stood for.
     pub(crate) slots: u32,
     pub(crate) held_ms: u64,
 }
@@ -92,13 +105,11 @@ impl MeteredUse {
         PerPool::new(map, reduce, container.saturating_add(self.beyond_ms))
     }
 
-    /// Whether there is nothing to pay for.
     pub(crate) fn is_nothing(&self) -> bool {
         *self == Self::default()
     }
 }
 
-/// The sum over all pools.
 pub(super) fn total_ms(slot_ms: PerPool<u64>) -> u64 {
     Pool::ALL.into_iter().fold(0, |sum: u64, pool| sum.saturating_add(slot_ms[pool]))
 }

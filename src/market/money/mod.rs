@@ -1,15 +1,13 @@
-//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of
-//! `requests`.
+//! Money: accounts, ticks, allocation, ledger, and the guard that accepts each signature once. Names nothing of `requests`.
 
 mod account;
 mod allocation;
-mod allowance;
 mod apply_budget_file;
 pub mod budget_file;
 mod charging;
-mod container_use;
 mod division;
 mod fact;
+mod income;
 mod interval;
 mod invariants;
 mod laid_charge;
@@ -17,34 +15,27 @@ mod ledger;
 mod meter;
 mod metered;
 mod open_bids;
-mod order;
-mod orders;
 mod pay_allowances;
 mod queue_meter;
-mod queue_status;
 mod quote;
 mod replay;
 mod share;
-mod slot_holder;
 mod state;
-mod suspension;
 mod tick;
-mod top_up;
 
 pub use account::Account;
 pub(crate) use account::Published;
+pub use allocation::ContainerUse;
 #[cfg(test)]
 pub(crate) use allocation::RoundingRemainder;
-pub use allowance::Allowance;
-pub(crate) use allowance::AllowanceTerms;
 #[cfg(test)]
 pub(crate) use apply_budget_file::AppliedBudgetFile;
 pub use budget_file::BudgetLine;
 pub(crate) use budget_file::{BudgetFileError, MAX_QUEUES};
-pub use container_use::ContainerUse;
-
 pub use fact::MarketFact;
-pub(crate) use fact::QueueChange;
+pub(crate) use fact::{Order, OrderEnd, QueueChange};
+pub(crate) use income::AllowanceTerms;
+pub use income::{Allowance, TakenTopUp, TopUp, TopUpAnswer};
 pub use interval::Charge;
 pub(crate) use interval::Interval;
 pub(crate) use laid_charge::LaidCharge;
@@ -56,21 +47,16 @@ pub(crate) use ledger::{LedgerTotals, MOST_NOTE_CHARACTERS};
 pub(crate) use meter::Meter;
 #[cfg(test)]
 pub(crate) use metered::MeteredUse;
+pub use metered::SlotHolder;
 pub(crate) use metered::{GivenBack, Grace, GraceStep, HeldChange, Metered};
 pub(crate) use open_bids::OpenBids;
-pub(crate) use order::{Order, OrderEnd};
-pub(crate) use orders::MAX_ORDERS_OF_QUEUE;
 pub(crate) use pay_allowances::MOST_MISSED_PERIODS;
 pub use queue_meter::Holding;
-
 pub(crate) use quote::{Bidding, Quote};
 pub use replay::{Consumer, ForgottenStamps, KeyId, MarketConfig, SignedTextId, Stamp};
 pub(crate) use replay::{EVERYONE, ReplayGuard, ReplayRefusal, Signature};
 pub(crate) use share::Share;
-pub use slot_holder::SlotHolder;
-
+pub(crate) use state::MAX_ORDERS_OF_QUEUE;
 pub use state::Market;
-
 pub(crate) use tick::QueueTick;
 pub use tick::{QueueUse, Tick};
-pub use top_up::{TakenTopUp, TopUp, TopUpAnswer};

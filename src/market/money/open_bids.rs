@@ -48,12 +48,10 @@ impl<'a> OpenBids<'a> {
         self.by_order.push(None);
     }
 
-    /// The place of a queue; none if it is idle.
     pub(crate) fn place(&self, queue: &str) -> Option<usize> {
         self.queues.binary_search_by(|name| name.as_str().cmp(queue)).ok()
     }
 
-    /// The rate that the queue at a place bids so far.
     pub(crate) fn rate(&self, place: usize) -> Credits {
         self.bids[place].rate
     }
@@ -68,8 +66,7 @@ impl<'a> OpenBids<'a> {
         allocate(&bids, self.slots).1[place].quota.slots()
     }
 
-    /// The least rate for which the queue at a place is sold as many slots of each kind, whether it can pay them or not;
-    /// none: no rate is.
+    /// The least rate for which the queue at a place is sold as many slots of each kind, whether it can pay them or not; none: no rate is.
     pub(crate) fn least_rate(&self, place: usize, needed: PerKind<u32>) -> Option<Credits> {
         let rates = Kind::ALL.map(|kind| match needed[kind] {
             0 => Some(Credits::ZERO),

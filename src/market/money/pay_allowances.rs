@@ -6,8 +6,8 @@
 
 use crate::model::{Credits, Now, QueueName};
 
-use super::allowance::{Allowance, AllowanceClock, AllowanceTerms};
 use super::fact::MarketFact;
+use super::income::{Allowance, AllowanceClock, AllowanceTerms};
 use super::ledger::{LedgerAccount, Movement, Reason};
 use super::state::Market;
 
@@ -22,7 +22,6 @@ const MOST_DRIFT_MS: u64 = 1_000;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PaidAllowances {
-    /// Payments and the periods that have passed.
     pub(crate) facts: Vec<MarketFact>,
     /// Queues with periods that are never paid: more than [`MOST_MISSED_PERIODS`] passed while the program was down.
     pub(crate) skipped: Vec<(QueueName, u64)>,
@@ -87,8 +86,7 @@ impl Market {
         paid
     }
 
-    /// Gives a queue that exists an allowance in place of the one it may have, whose numbers continue. The first
-    /// period begins now.
+    /// Gives a queue that exists an allowance in place of the one it may have, whose numbers continue. The first period begins now.
     pub(in crate::market) fn set_allowance(
         &mut self,
         queue: QueueName,

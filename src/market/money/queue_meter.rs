@@ -2,32 +2,26 @@
 
 use crate::model::{Credits, PerPool, Pool, QueueName};
 
-use super::allocation::{Part, total, within};
+use super::allocation::{DivisionPart, total, within};
 use super::interval::{Interval, amount};
-use super::metered::{Grace, HeldChange, MeteredUse};
-use super::slot_holder::SlotHolder;
+use super::metered::{Grace, HeldChange, MeteredUse, SlotHolder};
 
 /// A job or application; and the container of it in whose grace slots are held.
 pub(super) type HolderKey = (SlotHolder, Option<u64>);
 
-/// What a job or application holds when the meter starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holding {
     pub holder: SlotHolder,
     pub queue: QueueName,
-    /// Its place among submissions.
     pub order: u64,
-    /// The preempted container in whose grace they are held.
     pub grace: Option<Grace>,
     pub held: PerPool<u32>,
 }
 
-/// A queue in the open interval.
 #[derive(Clone, Debug, Default)]
 pub(super) struct QueueMeter {
     pub(super) rate: Credits,
     pub(super) quota: PerPool<u32>,
-    /// The most slots that it can pay for.
     pub(super) payable: u64,
     pub(super) held: PerPool<u32>,
     /// Slots that others were sold and do not hold, counted as sold to its containers.
@@ -36,7 +30,6 @@ pub(super) struct QueueMeter {
     pub(super) given_back_ms: u64,
     /// Up to when containers last ran beyond the quota, ms of the interval: what they held then was not all counted.
     pub(super) beyond_until_ms: u64,
-    /// Whether anything was held in the grace of a preempted container.
     pub(super) has_graces: bool,
     /// Up to when the sums go.
     pub(super) summed_ms: u64,
@@ -45,7 +38,6 @@ pub(super) struct QueueMeter {
     pub(super) holders: Vec<u32>,
 }
 
-/// A job or application in the open interval.
 #[derive(Clone, Debug)]
 pub(super) struct HolderMeter {
     pub(super) holder: SlotHolder,
@@ -66,22 +58,20 @@ impl QueueMeter {
         within(self.held, self.quota)
     }
 
-    /// Slots that it was sold and does not hold.
     pub(super) fn unheld(&self) -> u64 {
         total(self.quota).saturating_sub(total(self.within()))
     }
 
-    /// Slots of containers beyond its quota.
     pub(super) fn beyond(&self) -> u32 {
         self.held.container.saturating_sub(self.quota.left_for_containers(self.held.slots()))
     }
 
     /// What it takes part with where slots that are sold and not held are divided; none: no containers run beyond what it
     /// was sold, or it pays for nothing.
-    pub(super) fn part_wanted(&self) -> Option<Part> {
+    pub(super) fn part_wanted(&self) -> Option<DivisionPart> {
         let beyond = Some(self.beyond()).filter(|beyond| self.rate > Credits::ZERO && *beyond > 0)?;
         let payable = self.payable.saturating_sub(total(self.within()));
-        Some(Part { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(beyond) })
+        Some(DivisionPart { rate: self.rate, most: u32::try_from(payable).unwrap_or(u32::MAX).min(beyond) })
     }
 
     pub(super) fn give_back(&mut self, slot_ms: u64) {

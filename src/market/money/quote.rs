@@ -1,13 +1,13 @@
-//! Quotes: what a rate would buy at the next tick, computed without changing anything.
+//! Quotes: what a rate would buy at the next tick, computed without changing anything; and the live status of queues.
 //!
 //! Law: if the quoted rate were set and the tick came at once, it would grant exactly what was quoted.
 
 use std::collections::BTreeMap;
 
+use crate::api::QueueStatus;
 use crate::model::{Credits, PerPool, QueueName};
 
-use super::allocation::{Bid, allocate, cost, is_funded, within};
-use super::container_use::ContainerUse;
+use super::allocation::{Bid, ContainerUse, allocate, cost, is_funded, within};
 use super::meter::AT_END;
 use super::share::Share;
 use super::state::Market;
@@ -19,7 +19,6 @@ pub struct Bidding {
     queue: QueueName,
     /// By name of the queue.
     bids: Vec<Bid>,
-    /// Index of the queue's bid.
     place: usize,
     slots: PerPool<u32>,
     interval_ms: u64,
@@ -29,17 +28,14 @@ pub struct Bidding {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Quote {
     pub(crate) queue: QueueName,
-    /// The quoted rate, credits for one slot over one interval.
     pub(crate) rate: Credits,
     /// Whether it could pay for one slot; without that it gets neither share nor quota.
     pub(crate) is_funded: bool,
-    /// The price that would be published.
     pub(crate) price: Credits,
     pub(crate) share: Share,
     pub(crate) quota: PerPool<u32>,
     /// Its balance after the charge for the open interval.
     pub(crate) balance: Credits,
-    /// The slots it holds now.
     pub(crate) running: PerPool<u32>,
     /// Seconds that the balance lasts with the whole quota in use; none if nothing would be charged.
     pub(crate) full_use_lasts_s: Option<u64>,
@@ -85,12 +81,10 @@ impl Market {
 }
 
 impl Bidding {
-    /// The queue's balance after the charge for the open interval.
     pub(crate) fn balance(&self) -> Credits {
         self.bids[self.place].balance
     }
 
-    /// Whether it could pay for one slot at a rate.
     pub(crate) fn is_funded(&self, rate: Credits) -> bool {
         is_funded(self.balance(), rate)
     }
@@ -156,6 +150,40 @@ pub(crate) fn lasts_s(balance: Credits, cost: Credits, interval_ms: u64) -> Opti
     // A balance is at most 10^24 units.
     let ms = balance.units().saturating_mul(i128::from(interval_ms)) / cost.units();
     Some(u64::try_from(ms / 1000).unwrap_or(u64::MAX))
+}
+
+impl Market {
+    /// The live status of each of `queues`, given what runs and waits. Queues that do not exist are left out.
+    pub fn live_queue_status<'a>(
+        &self,
+        queues: impl IntoIterator<Item = &'a QueueName>,
+        usage: &[QueueUse],
+        interval_ms: u64,
+    ) -> Vec<QueueStatus> {
+        let usage: BTreeMap<_, _> = usage.iter().map(|queue_use| (&queue_use.queue, queue_use)).collect();
+        let status = |queue: &'a QueueName| {
+            let account = self.account(queue.as_str())?;
+            let interval = account.interval().copied().unwrap_or_default();
+            let queue_use = usage.get(queue);
+            let (rate, budget) = (interval.share.rate(), account.balance());
+            let held = queue_use.map(|queue_use| queue_use.held()).unwrap_or_default();
+            Some(QueueStatus {
+                queue: queue.clone(),
+                budget,
+                bid: account.bid(),
+                rate,
+                share: interval.share.to_string(),
+                quota: interval.quota,
+                running: held,
+                pending: queue_use.map_or(0, |queue_use| queue_use.waiting()),
+                cannot_run: None,
+                allowance: None,
+                orders: Vec::new(),
+                lasts_s: lasts_s(budget, cost(rate, within(held, interval.quota)), interval_ms),
+            })
+        };
+        queues.into_iter().filter_map(status).collect()
+    }
 }
 
 #[cfg(test)]

@@ -19,13 +19,11 @@ pub(crate) const EVERYONE: &str = "";
 /// Settings of the replay guard: for how long and how often a signature is accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MarketConfig {
-    /// Largest difference between a timestamp and the server's clock, either way, ms
-    /// (`mapred.priority-scheduler.signature-window`).
+    /// Largest difference between a timestamp and the server's clock, either way, ms (`mapred.priority-scheduler.signature-window`).
     pub signature_window_ms: u64,
     /// How many jobs one signature may submit (`mapred.dynamic-scheduler.job-signature-uses`).
     pub job_signature_uses: u32,
-    /// How long after its timestamp a job signature may be reused, ms
-    /// (`mapred.dynamic-scheduler.job-signature-window`).
+    /// How long after its timestamp a job signature may be reused, ms (`mapred.dynamic-scheduler.job-signature-window`).
     pub job_signature_window_ms: u64,
 }
 
@@ -63,13 +61,11 @@ pub(crate) struct Signature<'a> {
     pub(crate) text: SignedTextId,
 }
 
-/// A use of a signature.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stamp {
     pub consumer: Consumer,
     pub user: String,
     pub key_id: KeyId,
-    /// The timestamp under the signature, epoch ms.
     pub timestamp_ms: i64,
     /// What was signed; 0 for jobs, whose timestamps identify their signatures.
     pub text: SignedTextId,
@@ -83,7 +79,6 @@ pub struct ForgottenStamps {
     pub consumer: Consumer,
     pub user: String,
     pub key_id: KeyId,
-    /// The timestamp, epoch ms.
     pub up_to_ms: i64,
 }
 
@@ -95,56 +90,29 @@ fn looks_like_seconds(timestamp_ms: i64, now_ms: i64) -> bool {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReplayRefusal {
-    /// Too far from the server's clock.
     #[error(
         "timestamp {timestamp_ms} is more than {window_ms} ms from the server's time {now_ms}{}",
         if looks_like_seconds(*.timestamp_ms, *.now_ms) { ": it looks like seconds, expected milliseconds" } else { "" }
     )]
-    OutsideWindow {
-        timestamp_ms: i64,
-        /// The server's time.
-        now_ms: i64,
-        window_ms: u64,
-    },
+    OutsideWindow { timestamp_ms: i64, now_ms: i64, window_ms: u64 },
     /// Signed before the server started, by a user none of whose signatures was ever accepted.
     #[error("timestamp {timestamp_ms} is not after the server's start {start_ms}")]
-    BeforeStart {
-        timestamp_ms: i64,
-        /// The server's start.
-        start_ms: i64,
-    },
-    /// The same text was signed at the same time, and accepted.
+    BeforeStart { timestamp_ms: i64, start_ms: i64 },
     #[error("the signature of timestamp {timestamp_ms} was used before: sign with a later timestamp")]
     Used { timestamp_ms: i64 },
     /// Not after what is forgotten: the window was shorter before.
     #[error("timestamp {timestamp_ms} is not after {up_to_ms}, up to which used signatures are no longer kept")]
-    Forgotten {
-        timestamp_ms: i64,
-        /// The last one that is forgotten.
-        up_to_ms: i64,
-    },
+    Forgotten { timestamp_ms: i64, up_to_ms: i64 },
     /// The server's clock was set back behind what is forgotten.
     #[error(
         "used signatures up to timestamp {up_to_ms}, ahead of the server's time {now_ms}, are no longer kept; \
          wait until the clock passes it or have the key changed"
     )]
-    ClockSetBack {
-        /// The last timestamp that is forgotten.
-        up_to_ms: i64,
-        /// The server's time.
-        now_ms: i64,
-    },
-    /// The user has signed more than is kept.
+    ClockSetBack { up_to_ms: i64, now_ms: i64 },
     #[error("{limit} signatures of this user within {window_ms} ms have been used, as many as are kept; wait")]
-    TooMany {
-        /// How many are kept.
-        limit: usize,
-        window_ms: u64,
-    },
-    /// The signature has been used for as many jobs as allowed.
+    TooMany { limit: usize, window_ms: u64 },
     #[error("the signature has been used {uses} times, the limit of mapred.dynamic-scheduler.job-signature-uses")]
     UsedUp { uses: u32 },
-    /// The signature may be reused by count, but not by age.
     #[error(
         "timestamp {timestamp_ms} is older than the {window_ms} ms of mapred.dynamic-scheduler.job-signature-window"
     )]
@@ -162,7 +130,6 @@ pub(crate) struct ReplayGuard {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct UsedSignatures {
-    /// The last timestamp that is forgotten.
     forgotten_up_to_ms: Option<i64>,
     /// How often each was used.
     uses: BTreeMap<(i64, SignedTextId), u32>,
@@ -193,7 +160,6 @@ impl UsedSignatures {
 }
 
 impl ReplayGuard {
-    /// A guard without stamps, of a server that started at `start_ms`, epoch ms.
     pub(crate) fn new(start_ms: i64) -> Self {
         Self::with_limit(start_ms, MAX_KEPT_SIGNATURES)
     }
@@ -202,7 +168,6 @@ impl ReplayGuard {
         ReplayGuard { start_ms, max_kept, users: BTreeMap::new(), oldest: BTreeSet::new() }
     }
 
-    /// When the server started, epoch ms.
     pub(crate) fn start_ms(&self) -> i64 {
         self.start_ms
     }
@@ -217,7 +182,6 @@ impl ReplayGuard {
         });
     }
 
-    /// Forgets the signatures of a key up to a timestamp.
     pub(crate) fn forget(&mut self, forgotten: &ForgottenStamps) {
         let ForgottenStamps { consumer, user, key_id, up_to_ms } = forgotten;
         self.change(*consumer, user, *key_id, |used| {
@@ -274,7 +238,6 @@ impl ReplayGuard {
         Some(ForgottenStamps { consumer: *consumer, user: user.clone(), key_id: *key_id, up_to_ms })
     }
 
-    /// The last timestamp that is forgotten of every user.
     fn forgotten_of_all(&self, consumer: Consumer) -> Option<i64> {
         self.keys(consumer, EVERYONE)?.values().filter_map(|used| used.forgotten_up_to_ms).max()
     }
@@ -287,8 +250,7 @@ impl ReplayGuard {
         keys.values().map(|used| used.uses.len()).sum::<usize>() >= self.max_kept
     }
 
-    /// The use of a signature, or why it is refused; nothing changes. The stamp must be applied and stored before the
-    /// request is answered.
+    /// The use of a signature, or why it is refused; nothing changes. The stamp must be applied and stored before the request is answered.
     pub(crate) fn check(
         &self,
         signature: &Signature<'_>,
@@ -348,7 +310,6 @@ impl MarketConfig {
         self.signature_window_ms.max(of_jobs_ms)
     }
 
-    /// Refuses a timestamp that is forgotten, or not of this time.
     fn check_window(
         &self,
         forgotten_up_to_ms: Option<i64>,

@@ -24,7 +24,6 @@ impl Share {
         if rate > Credits::ZERO && rate <= price { Share { rate, price } } else { Share::ZERO }
     }
 
-    /// The rate: the ratio's numerator.
     pub(crate) fn rate(self) -> Credits {
         self.rate
     }

@@ -8,29 +8,27 @@ use std::collections::BTreeMap;
 use crate::model::{Credits, JobId, Now, PerPool, QueueName, Violations, row_at};
 
 use super::account::Account;
-use super::allowance::{Allowance, AllowanceClock};
 use super::budget_file::{BudgetLine, MAX_QUEUES};
-use super::fact::MarketFact;
+use super::fact::{MarketFact, Order, OrderEnd};
+use super::income::{Allowance, AllowanceClock, TakenTopUp};
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Movement, OF_FIRST_BUDGETS, Reason};
 use super::meter::Meter;
-use super::metered::{GivenBack, GraceStep};
-use super::order::Order;
-use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature};
-use super::slot_holder::SlotHolder;
+use super::metered::{GivenBack, GraceStep, SlotHolder};
+use super::queue_meter::Holding;
+use super::replay::{MarketConfig, ReplayGuard, ReplayRefusal, Signature, Stamp};
 use super::tick::{QueueTick, Tick};
-use super::top_up::TakenTopUp;
 
 /// Accounts, the ledger's sums, the open intervals and the replay guard.
 #[derive(Clone, Debug)]
 pub struct Market {
-    pub(in crate::market) config: MarketConfig,
-    pub(in crate::market) accounts: BTreeMap<QueueName, Account>,
-    pub(in crate::market) guard: ReplayGuard,
+    pub(super) config: MarketConfig,
+    pub(super) accounts: BTreeMap<QueueName, Account>,
+    pub(super) guard: ReplayGuard,
     /// By job; no queue has an empty map.
     pub(super) orders: BTreeMap<QueueName, BTreeMap<JobId, Order>>,
     /// By queue; each queue exists.
     pub(super) allowances: BTreeMap<QueueName, Allowance>,
-    pub(in crate::market) allowance_clock: AllowanceClock,
+    pub(super) allowance_clock: AllowanceClock,
     /// By reference.
     taken_top_ups: BTreeMap<String, TakenTopUp>,
     ledger: LedgerTotals,
@@ -91,6 +89,10 @@ impl Market {
         self.accounts.keys()
     }
 
+    pub(in crate::market) fn accounts(&self) -> &BTreeMap<QueueName, Account> {
+        &self.accounts
+    }
+
     pub fn account(&self, queue: &str) -> Option<&Account> {
         self.accounts.get(queue)
     }
@@ -104,7 +106,6 @@ impl Market {
         self.ledger
     }
 
-    /// What is held in the open interval.
     pub fn meter(&self) -> &Meter {
         &self.meter
     }
@@ -160,7 +161,11 @@ impl Market {
         self.meter.proof(ended.map(SlotHolder::Job), mono_ms).map(MarketFact::Metered)
     }
 
-    /// Forgets what is held.
+    #[cfg(test)]
+    pub(in crate::market) fn guard(&self) -> &ReplayGuard {
+        &self.guard
+    }
+
     #[cfg(test)]
     pub(in crate::market) fn forget_meter(&mut self) {
         self.meter = Meter::default();
@@ -175,7 +180,6 @@ impl Market {
         self.tick
     }
 
-    /// The content of the budget file, by queue.
     pub fn budget_lines(&self) -> Vec<BudgetLine> {
         let line = |(queue, account): (&QueueName, &Account)| BudgetLine {
             queue: queue.clone(),
@@ -187,7 +191,6 @@ impl Market {
         self.accounts.iter().map(line).collect()
     }
 
-    /// The top-up of a reference, if the ledger has it.
     pub(crate) fn taken_top_up(&self, reference: &str) -> Option<&TakenTopUp> {
         self.taken_top_ups.get(reference)
     }
@@ -243,14 +246,26 @@ impl Market {
         self.meter.open(tick.number, tick.interval_ms, tick.intervals());
     }
 
-    /// Uses a signature once, or refuses it.
+    /// When the server started, epoch ms.
+    pub(in crate::market) fn start_ms(&self) -> i64 {
+        self.guard.start_ms()
+    }
+
+    pub(in crate::market) fn check_signature(
+        &self,
+        signature: &Signature<'_>,
+        now: Now,
+    ) -> Result<Stamp, ReplayRefusal> {
+        self.guard.check(signature, now.wall_ms, &self.config)
+    }
+
     pub(in crate::market) fn use_signature(
         &mut self,
         signature: &Signature<'_>,
         now: Now,
         facts: &mut Vec<MarketFact>,
     ) -> Result<(), ReplayRefusal> {
-        let stamp = self.guard.check(signature, now.wall_ms, &self.config)?;
+        let stamp = self.check_signature(signature, now)?;
         self.record(MarketFact::Stamp(stamp), facts);
         if let Some(forgotten) = self.guard.next_to_forget(signature, now.wall_ms, &self.config) {
             self.record(MarketFact::StampsForgotten(forgotten), facts);
@@ -258,7 +273,6 @@ impl Market {
         Ok(())
     }
 
-    /// Applies a new fact and appends it to `facts`.
     pub(in crate::market) fn record(&mut self, fact: MarketFact, facts: &mut Vec<MarketFact>) {
         self.apply(&fact);
         facts.push(fact);
@@ -274,5 +288,88 @@ impl Market {
         let (by, note) = (by.to_owned(), note.to_owned());
         let entry = LedgerEntry { number, wall_ms, tick, debit, credit, amount, reason, by, note };
         self.record(MarketFact::Ledger(entry), facts);
+    }
+}
+
+/// Most orders of one queue: each costs every tick some time.
+pub(crate) const MAX_ORDERS_OF_QUEUE: usize = 50;
+
+impl Market {
+    pub(crate) fn has_all_orders(&self, queue: &str, job: JobId) -> bool {
+        self.orders_of(queue).filter(|order| order.job != job).count() >= MAX_ORDERS_OF_QUEUE
+    }
+
+    /// The queues with orders, by name, each with its orders, by job.
+    pub(crate) fn orders(&self) -> impl Iterator<Item = (&QueueName, impl Iterator<Item = &Order>)> {
+        self.orders.iter().map(|(queue, orders)| (queue, orders.values()))
+    }
+
+    pub(crate) fn orders_of(&self, queue: &str) -> impl Iterator<Item = &Order> {
+        self.orders.get(queue).into_iter().flat_map(|orders| orders.values())
+    }
+
+    pub(crate) fn order(&self, queue: &str, job: JobId) -> Option<&Order> {
+        self.orders.get(queue)?.get(&job)
+    }
+
+    /// Lets an order stand, instead of an earlier one for its job.
+    pub(crate) fn set_order(&mut self, queue: QueueName, order: Order) -> MarketFact {
+        let fact = MarketFact::OrderSet { queue, order };
+        self.apply(&fact);
+        fact
+    }
+
+    /// Ends the order for a job of a queue; none: there is none.
+    pub(crate) fn end_order(&mut self, queue: &str, job: JobId, end: OrderEnd) -> Option<MarketFact> {
+        let (queue, orders) = self.orders.get_key_value(queue)?;
+        let fact = orders.contains_key(&job).then(|| MarketFact::OrderEnded { queue: queue.clone(), job, end })?;
+        self.apply(&fact);
+        Some(fact)
+    }
+
+    pub(super) fn forget_order(&mut self, queue: &QueueName, job: JobId) {
+        if let Some(orders) = self.orders.get_mut(queue) {
+            orders.remove(&job);
+            if orders.is_empty() {
+                self.orders.remove(queue);
+            }
+        }
+    }
+
+    /// Whether it assigns the slots: whether rates buy shares, and jobs need signatures.
+    pub(crate) fn is_ruling(&self) -> bool {
+        self.is_ruling
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.is_ruling = true;
+    }
+
+    /// Begins to count what is held, or continues after a restart: `holdings` are all that hold anything now. `interval_ms` is the length
+    /// of an open interval whose tick has not noted it. Returns the fact of what facts say is held and is not, if there is any.
+    pub fn start_meter(&mut self, holdings: Vec<Holding>, interval_ms: u64, now: Now) -> Option<MarketFact> {
+        self.meter.start(holdings, interval_ms, now).map(MarketFact::Metered)
+    }
+
+    /// Stops ruling. What it has sold ends without a charge, so all balances may be withdrawn; returns the fact of that,
+    /// none if nothing was sold.
+    pub(crate) fn suspend(&mut self, now: Now) -> Option<MarketFact> {
+        self.is_ruling = false;
+        self.meter.stop();
+        let has_sold = self.accounts.values().any(|account| account.interval().is_some());
+        if !has_sold && self.price() == Credits::ZERO {
+            return None;
+        }
+        let tick = Tick {
+            number: self.tick_number() + 1,
+            wall_ms: now.wall_ms,
+            interval_ms: 0,
+            price: Credits::ZERO,
+            ledger: self.ledger(),
+            queue_ticks: Vec::new(),
+            laid: Vec::new(),
+        };
+        self.apply_tick(&tick);
+        Some(tick.into_fact())
     }
 }

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{Credits, Kind, PerKind, PerPool, Pool, QueueName};
 
-use super::container_use::ContainerUse;
+use super::allocation::ContainerUse;
 use super::interval::{Charge, Interval};
 use super::laid_charge::LaidCharge;
 use super::ledger::{LedgerAccount, LedgerEntry, LedgerTotals, Reason};
@@ -16,7 +16,6 @@ pub struct QueueUse {
     pub queue: QueueName,
     /// Its running attempts, without setup and cleanup.
     pub running: PerKind<u32>,
-    /// Tasks of its runnable jobs that wait for a slot.
     pub pending: u64,
     pub containers: ContainerUse,
     /// The slots of each pool that it holds, setups and cleanups that count as maps included, or could use now on the
@@ -31,7 +30,6 @@ pub struct QueueUse {
 pub(super) const MOST_IN_VAIN: u8 = 2;
 
 impl QueueUse {
-    /// Nothing.
     pub(super) fn idle(queue: &QueueName) -> Self {
         let (running, containers) = (PerKind::default(), ContainerUse::default());
         QueueUse {
@@ -49,8 +47,7 @@ impl QueueUse {
         PerPool::new(u32::MAX, u32::MAX, if containers.has_any() { u32::MAX } else { 0 })
     }
 
-    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold, at most so many of each
-    /// pool.
+    /// What it may be sold after so many intervals in which it held next to nothing of what it was sold, at most so many of each pool.
     pub(super) fn want_after(&self, in_vain: PerKind<u8>, most: u32) -> PerPool<u32> {
         let of = |kind: Kind| {
             if in_vain[kind] < MOST_IN_VAIN { self.want[kind].max(self.later[kind]) } else { self.want[kind] }
@@ -86,9 +83,7 @@ pub struct Tick {
     pub wall_ms: i64,
     /// The length of the interval that it opens, ms.
     pub interval_ms: u64,
-    /// The sum of the effective rates.
     pub price: Credits,
-    /// Ledger totals after this tick.
     pub ledger: LedgerTotals,
     /// The queues that are active or have a charge, by name. All others have no open interval after this tick.
     pub queue_ticks: Vec<QueueTick>,
@@ -104,7 +99,6 @@ pub struct QueueTick {
     /// The charges for the graces of preempted containers, by the rate of their grants; none is of nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub graces: Vec<Charge>,
-    /// The balance after the charges.
     pub balance: Credits,
     /// The interval that opens; none for a queue of which nothing runs or is held, and nothing that waits could run.
     pub interval: Option<Interval>,
@@ -117,7 +111,6 @@ pub struct QueueTick {
 }
 
 impl QueueTick {
-    /// All charges above 0.
     pub(crate) fn charges(&self) -> impl Iterator<Item = Charge> {
         let all = [self.charge].into_iter().chain(self.graces.iter().copied());
         all.filter(|charge| charge.amount() > Credits::ZERO)
@@ -125,7 +118,6 @@ impl QueueTick {
 }
 
 impl Tick {
-    /// Whether any queue pays anything.
     pub(crate) fn is_charged(&self) -> bool {
         self.queue_ticks.iter().any(|queue_tick| queue_tick.charges().next().is_some())
     }

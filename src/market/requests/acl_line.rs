@@ -1,8 +1,6 @@
 //! Lines of the files that have keys, and what is wrong with them. No error has a key.
 
-/// Characters of a bad line that an error repeats.
 const SHOWN_CHARACTERS: usize = 64;
-/// Between fields.
 pub(super) const BLANKS: [char; 2] = [' ', '\t'];
 /// What some editors put before the first line.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -21,7 +19,6 @@ pub struct AclError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AclProblem {
-    /// It has fewer fields than three, or more.
     #[error("expected three fields: user role key")]
     Fields,
     /// It has a character that no editor shows.
@@ -29,16 +26,10 @@ pub(crate) enum AclProblem {
     ControlCharacter,
     #[error("the role is neither `user` nor `admin`; expected: user role key")]
     Role,
-    /// The user has a line already.
     #[error("the user has line {first} already; expected one line for each")]
-    Repeated {
-        /// That line, counted from 1.
-        first: usize,
-    },
-    /// A line of old keys has fewer fields than three, or more.
+    Repeated { first: usize },
     #[error("expected three fields: user until_ms key")]
     RetiringFields,
-    /// The time in a line of old keys is none.
     #[error("the second field is no time; expected milliseconds since 1970")]
     Until,
 }

@@ -13,19 +13,16 @@ use super::query::Operation;
 pub enum Answer {
     /// The frame without content: for an empty request and for a removal.
     Frame,
-    /// The sum of the effective rates.
     Price(Credits),
     /// The server's clock, from which clients take their timestamps.
     Time {
         /// When the server started, epoch ms.
         start_ms: i64,
-        /// Now, epoch ms.
         now_ms: i64,
     },
     Queue(QueueInfo),
     /// All queues, by name.
     Queues {
-        /// The sum of the effective rates.
         price: Credits,
         queues: Vec<QueueInfo>,
     },
@@ -43,14 +40,12 @@ pub enum Answer {
         /// Its name, by which it is drained.
         worker: String,
         is_draining: bool,
-        /// Slots that its tasks hold.
         used: u64,
     },
     QueuePaused {
         queue: String,
         is_paused: bool,
     },
-    /// The live status of queues, by name.
     QueueStatuses(Vec<QueueStatus>),
     Job(JobAnswer),
 }
@@ -59,7 +54,6 @@ pub enum Answer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QueueInfo {
     pub(crate) queue: QueueName,
-    /// Its balance.
     pub(crate) budget: Credits,
     /// Published: the effective rate. Live: the bid.
     pub(crate) spending: Credits,
@@ -117,7 +111,6 @@ pub(crate) fn render(answer: &Answer, host: &str) -> String {
     xml.close()
 }
 
-/// The XML of a refusal that is not a denial.
 pub(crate) fn render_error(message: &str, host: &str) -> String {
     let mut xml = AnswerFrame::open(host);
     xml.element(1, "error", message);

@@ -27,7 +27,6 @@ pub(crate) enum ErrorClass {
 pub enum MarketError {
     #[error("ACCESS DENIED: {query}")]
     Denied {
-        /// The raw query string.
         query: String,
         /// Why, and the server's time in epoch ms; only for those whose signature was good.
         reason: Option<(Denial, i64)>,
@@ -38,7 +37,6 @@ pub enum MarketError {
     UnknownQueue(String),
     #[error("there is no worker {0}; expected a name of `jobtracker workers list`")]
     UnknownWorker(String),
-    /// The number of drained workers is at its limit.
     #[error("{0} workers are drained, the limit: resume one first")]
     TooManyDrains(usize),
     #[error("queue {0} exists already")]
@@ -48,10 +46,8 @@ pub enum MarketError {
     /// The queue will pay at the next tick for what it has held.
     #[error("queue {0} pays at the next tick for the slots it has held: remove it then")]
     QueueOwes(QueueName),
-    /// The number of queues is at its limit.
     #[error("there are {0} queues, the limit")]
     TooManyQueues(usize),
-    /// A top-up that was made outside has the reference of another one.
     #[error("the reference {} was taken over for queue {} and {}, as ledger entry {}", .0.reference, .0.queue, .0.amount, .0.ledger)]
     ReferenceUsed(Box<TakenTopUp>),
     /// A top-up that was refused comes again, perhaps from an older backup of its table.
@@ -66,21 +62,10 @@ pub enum MarketError {
     #[error("expected an amount other than 0")]
     NoAmount,
     #[error("queue {queue} has {balance}, less than the {amount} to be taken out")]
-    Overdrawn {
-        queue: QueueName,
-        balance: Credits,
-        /// What was to be taken out.
-        amount: Credits,
-    },
+    Overdrawn { queue: QueueName, balance: Credits, amount: Credits },
     /// The balance is needed to pay the open interval.
     #[error("queue {queue} may owe {committed} of its {balance} for the open interval; retry after the next tick")]
-    Committed {
-        queue: QueueName,
-        balance: Credits,
-        /// What the open interval may cost.
-        committed: Credits,
-    },
-    /// There is none that could end.
+    Committed { queue: QueueName, balance: Credits, committed: Credits },
     #[error("queue {0} has no allowance")]
     NoAllowance(QueueName),
     /// Another scheduler assigns the slots.
@@ -93,7 +78,6 @@ pub enum MarketError {
     /// The server refuses this request because a bug in it stopped the server; the text says what to do.
     #[error("{0}")]
     Quarantined(String),
-    /// The balance would rise beyond 10^12.
     #[error("queue {queue} has {balance}; with {amount} more it would exceed 10^12")]
     BalanceTooLarge { queue: QueueName, balance: Credits, amount: Credits },
 }
@@ -108,26 +92,12 @@ pub enum OrderError {
     /// No queue of the market pays for the job: it was submitted while another scheduler ruled.
     #[error("bid: no queue pays for {0}: it was submitted without a signature")]
     NotPaid(JobId),
-    /// The deadline is not ahead.
     #[error("deadline: {}", passed_text(*.deadline_ms, *.now_ms))]
-    Passed {
-        /// The deadline, epoch ms.
-        deadline_ms: i64,
-        /// The present, epoch ms.
-        now_ms: i64,
-    },
-    /// The order would never bid.
+    Passed { deadline_ms: i64, now_ms: i64 },
     #[error("maxRate: {max_rate} is below {bid}, which queue {queue} bids anyway")]
-    MaxRateBelowBid {
-        queue: QueueName,
-        /// The highest rate of the order.
-        max_rate: Credits,
-        bid: Credits,
-    },
-    /// The order would never count.
+    MaxRateBelowBid { queue: QueueName, max_rate: Credits, bid: Credits },
     #[error("maxCost: {job} has cost {spent}, and {max_cost} is less")]
     MaxCostBelowSpent { job: JobId, max_cost: Credits, spent: Credits },
-    /// The number of orders is at its limit.
     #[error("bid: queue {queue} has {most} orders, the limit")]
     TooManyOrders { queue: QueueName, most: usize },
     #[error("unbid: there is no order for {0}")]
@@ -136,7 +106,6 @@ pub enum OrderError {
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Denial {
-    /// The timestamp is missing or no number.
     #[error("timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
     #[error(transparent)]
@@ -146,7 +115,6 @@ pub enum Denial {
     /// The lists of the job do not name the signer; the text is that of a call by RPC.
     #[error("{0}")]
     OfJob(String),
-    /// Only for administrators and for the queue's owner.
     #[error("{operation} of any queue but their own needs the role admin, which {user} has not")]
     NotOwner { operation: &'static str, user: String },
 }
@@ -156,24 +124,19 @@ pub(crate) enum JobDenied {
     /// A job goes to the queue of its user's name, whatever the role.
     #[error("ACCESS DENIED: queue {queue:?} differs from user {user:?}")]
     QueueDiffers { queue: String, user: String },
-    /// The user has no queue to submit to.
     #[error(
         "ACCESS DENIED: queue {queue:?} differs from user {user:?}: there is no queue {user}: an administrator adds it: \
          jobtracker queue add {user}"
     )]
     NoQueue { queue: String, user: String },
-    /// The ACL file does not list the user.
     #[error("ACCESS DENIED: user {0:?}: the user is unknown: an administrator adds it: jobtracker user add {0}")]
     UnknownUser(String),
-    /// `mapred.job.signature` is not set.
     #[error("ACCESS DENIED: missing signature: mapred.job.signature is not set")]
     MissingSignature,
-    /// `mapred.job.timestamp` is not set.
     #[error("ACCESS DENIED: missing timestamp: mapred.job.timestamp is not set")]
     MissingTimestamp,
     #[error("ACCESS DENIED: bad mapred.job.signature of user {user:?}: {error}")]
     Signature { user: String, error: SignatureError },
-    /// The signed timestamp is no number.
     #[error("ACCESS DENIED: mapred.job.timestamp {0:?} is not a number of milliseconds")]
     BadTimestamp(String),
     #[error("ACCESS DENIED: mapred.job.signature is stale or replayed: {0}")]

@@ -24,7 +24,6 @@ pub struct ServletRequest {
     pub query: ParsedQuery,
 }
 
-/// The effects of a request and its answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HandledRequest {
     /// The changes, even if the answer is a refusal: a timestamp may have been used.
@@ -92,10 +91,10 @@ impl Market {
         match request.query.operation()? {
             Operation::Nothing => Ok(Answer::Frame),
             Operation::Price => Ok(Answer::Price(self.price())),
-            Operation::Time => Ok(Answer::Time { start_ms: self.guard.start_ms(), now_ms: now.wall_ms }),
+            Operation::Time => Ok(Answer::Time { start_ms: self.start_ms(), now_ms: now.wall_ms }),
             Operation::Info(queue) => self.info(queue.as_ref().map_or(own_name(request), QueueName::as_str)),
             Operation::Infos => {
-                let queues = self.accounts.iter().map(|(queue, account)| self.queue_info(queue, account)).collect();
+                let queues = self.accounts().iter().map(|(queue, account)| self.queue_info(queue, account)).collect();
                 Ok(Answer::Queues { price: self.price(), queues })
             }
             Operation::Statement(Some(queue)) => Ok(Answer::Statement(queue)),
@@ -169,7 +168,7 @@ impl Market {
 
     fn info(&self, queue: &str) -> Result<Answer, MarketError> {
         let (queue, account) =
-            self.accounts.get_key_value(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_owned()))?;
+            self.accounts().get_key_value(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_owned()))?;
         Ok(Answer::Queue(self.queue_info(queue, account)))
     }
 
@@ -180,7 +179,7 @@ impl Market {
     }
 
     pub(super) fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
-        self.accounts.get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
+        self.accounts().get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
     }
 
     fn on_existing(
@@ -208,10 +207,10 @@ impl Market {
     }
 
     fn add_queue(&mut self, queue: QueueName, facts: &mut Vec<MarketFact>) -> Result<Answer, MarketError> {
-        if self.accounts.contains_key(&queue) {
+        if self.accounts().contains_key(&queue) {
             return Err(MarketError::QueueExists(queue));
         }
-        if self.accounts.len() >= MAX_QUEUES {
+        if self.accounts().len() >= MAX_QUEUES {
             return Err(MarketError::TooManyQueues(MAX_QUEUES));
         }
         let account = MarketFact::Account { queue: queue.clone(), balance: Credits::ZERO, rate: Credits::ZERO };

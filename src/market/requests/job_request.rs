@@ -4,7 +4,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::{AttemptId, JobId};
 
-/// The operations on a job, each named by a parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum JobRequestKind {
     /// `killJob=job`
@@ -25,11 +24,9 @@ pub enum JobRequestKind {
     LogTicket,
 }
 
-/// An operation on a job with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobRequest {
     Kill(JobId),
-    /// The end of an attempt.
     KillTask {
         attempt: AttemptId,
         should_fail: bool,
@@ -39,16 +36,12 @@ pub enum JobRequest {
         /// Hadoop's name of the priority, not yet checked.
         priority: String,
     },
-    /// Another deadline, or none.
     SetDeadline {
         job: JobId,
-        /// The change as written.
         words: DeadlineWords,
     },
-    /// Whether anything of it starts.
     Hold {
         job: JobId,
-        /// Whether nothing does from now on.
         is_on: bool,
     },
     LogTicket(AttemptId),
@@ -64,11 +57,9 @@ pub struct DeadlineWords {
     pub(crate) filter_ratio: String,
 }
 
-/// A job after a signed request about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobAnswer {
     pub(crate) job: JobId,
-    /// The attempt that was asked to end.
     pub(crate) attempt: Option<AttemptId>,
     /// Hadoop's name of its state.
     pub(crate) state: &'static str,
@@ -78,15 +69,12 @@ pub struct JobAnswer {
     pub(crate) priority: &'static str,
 }
 
-/// Why a signed request about a job was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum JobRequestError {
-    /// No such job in memory.
     #[error("there is no job {0} in memory")]
     UnknownJob(JobId),
     #[error("there is no attempt {0}")]
     UnknownAttempt(AttemptId),
-    /// The attempt has ended, or was asked to.
     #[error("{0} is not running, or has been asked to end")]
     NotRunning(AttemptId),
     /// A value is wrong, or the change is not possible; the text names it.
@@ -98,7 +86,6 @@ pub enum JobRequestError {
 }
 
 impl JobRequestKind {
-    /// The parameter that selects it.
     pub(crate) const fn parameter(self) -> &'static str {
         match self {
             Self::Kill => "killJob",
@@ -116,7 +103,6 @@ impl JobRequestKind {
         !matches!(self, Self::LogTicket)
     }
 
-    /// Whether its own parameter is an attempt's id.
     pub(crate) const fn is_of_attempt(self) -> bool {
         matches!(self, Self::KillTask | Self::FailTask | Self::LogTicket)
     }

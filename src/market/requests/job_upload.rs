@@ -29,7 +29,6 @@ pub(super) fn is_plain_path(name: &str) -> bool {
         && name.split('/').all(is_plain)
 }
 
-/// The bytes of a digest in hexadecimal digits.
 pub(super) fn parse_digest(text: &str) -> Option<[u8; DIGEST_BYTES]> {
     from_hex(text)?.try_into().ok()
 }

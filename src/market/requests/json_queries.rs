@@ -24,10 +24,8 @@ pub struct HistoryPage {
     pub points: u32,
 }
 
-/// A part of a history, divided into spans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spans {
-    /// Start of the first span, epoch ms.
     pub(crate) since_ms: i64,
     pub(crate) step_ms: u64,
     last: u32,
@@ -35,25 +33,16 @@ pub(crate) struct Spans {
 
 impl ParsedQuery {
     /// Parses a request for a queue's statement.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `statement` is missing.
     pub(crate) fn parse_statement(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Statement, query, "statement=QUEUE, or statement for the signer's own queue")
     }
 
     /// Parses a request for the live status of queues.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `queues` is missing.
     pub(crate) fn parse_queue_status(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::QueueStatus, query, "queues=QUEUE, or queues for all that the signer may see")
     }
 
     /// Parses a request for the history of the price, or of the spending of the queue that it names.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `history` is missing.
     pub(crate) fn parse_history(query: &str) -> Result<ParsedQuery, QueryError> {
         if query.is_empty() {
             return Ok(ParsedQuery::empty(OperationKind::PriceHistory));
@@ -64,33 +53,21 @@ impl ParsedQuery {
     }
 
     /// Parses a request for the attempts of a job.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `tasks` is missing.
     pub(crate) fn parse_tasks(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Tasks, query, "tasks=JOB, or tasks=JOB&running")
     }
 
     /// Parses a request for what a call of job clients reads.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `read` is missing.
     pub(crate) fn parse_read(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Read, query, "read=CALL, a call of the JobSubmissionProtocol in hexadecimal digits")
     }
 
     /// Parses a request for the times of jobs.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `jobs` is missing.
     pub(crate) fn parse_job_times(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::JobTimes, query, "jobs")
     }
 
     /// Parses a request for the explanation of a job.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `job` is missing.
     pub(crate) fn parse_explain(query: &str) -> Result<ParsedQuery, QueryError> {
         // A query that was signed for an upload names a job, too.
         let parsed = ParsedQuery::parse_of(&[OperationKind::Explain, OperationKind::Upload], query)?;
@@ -99,34 +76,22 @@ impl ParsedQuery {
     }
 
     /// Parses a request to store a file of a job.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `sha256` is missing.
     pub(crate) fn parse_upload(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::Upload, query, "job=JOB&name=NAME&sha256=HEX")
     }
 
     /// Parses a request for a ticket that opens the logs of an attempt.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `attempt` is missing.
     pub(crate) fn parse_log_ticket(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::OfJob(JobRequestKind::LogTicket), query, "attempt=ATTEMPT")
     }
 
-    /// Parses a request for a read-only session that begins at a page.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `session` is missing or leads elsewhere than to a page of this server.
+    /// Parses a request for a read-only session that begins at a page., which must be one of this server.
     pub(crate) fn parse_session(query: &str) -> Result<ParsedQuery, QueryError> {
         let parsed = parse_one(OperationKind::Session, query, "session=PAGE")?;
         if is_local_path(&parsed.value) { Ok(parsed) } else { Err(QueryError::SessionPage) }
     }
 
     /// Parses a request for what an order would buy.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `order` is missing.
     pub(crate) fn parse_order_quote(query: &str) -> Result<ParsedQuery, QueryError> {
         parse_one(OperationKind::OrderQuote, query, "order=MAXRATE&queue=QUEUE")
     }
@@ -147,9 +112,6 @@ impl StatementPage {
     pub(crate) const MOST_ROWS: usize = 5_000;
 
     /// Parses `since` and `before` out of a raw query string.
-    ///
-    /// # Errors
-    /// A repeated parameter, or one that is not a number.
     pub(crate) fn parse(query: &str) -> Result<StatementPage, QueryError> {
         let (mut since, mut before) = (None, None);
         for pair in query.split('&') {
@@ -170,9 +132,6 @@ impl HistoryPage {
     const DAY_MS: i64 = 86_400_000;
 
     /// Parses `since` and `points` out of a raw query string.
-    ///
-    /// # Errors
-    /// A repeated parameter, or one that is not a number or out of range.
     pub(crate) fn parse(query: &str) -> Result<HistoryPage, QueryError> {
         let (mut since, mut points) = (None, None);
         for pair in query.split('&') {

@@ -1,4 +1,5 @@
-//! The secret that a user signs with; never printed.
+//! The secret that a user signs with, never printed; and keys that stay valid for a while after a user has another:
+//! `user until_ms key` lines of a file beside the ACL.
 
 use std::fmt;
 
@@ -6,7 +7,9 @@ use sha2::{Digest, Sha256};
 
 use crate::market::money::KeyId;
 
-use super::acl_line::{BYTE_ORDER_MARK, three_fields};
+use super::acl_line::{
+    AclError, AclProblem, BYTE_ORDER_MARK, has_control_character, lines_of, shown_word, three_fields,
+};
 
 #[derive(Clone, PartialEq, Eq)]
 pub struct Key(Box<str>);
@@ -16,16 +19,12 @@ pub struct Key(Box<str>);
 pub(crate) enum KeyFault {
     #[error("is empty")]
     Empty,
-    /// The bytes are no UTF-8.
     #[error("is not UTF-8 text: save the file as UTF-8, without a byte order mark")]
     NotText,
-    /// What some editors put before the first line.
     #[error("begins with a byte order mark: save the file as UTF-8 without one")]
     ByteOrderMark,
-    /// A line of a person's own.
     #[error("holds a comment: write the key alone")]
     Comment,
-    /// A line of the ACL file.
     #[error("holds a whole line of the ACL file: write its third word, the key, alone")]
     AclLine,
     #[error("has more than one line: write the key alone")]
@@ -33,13 +32,11 @@ pub(crate) enum KeyFault {
     /// A blank parts the fields of the ACL file.
     #[error("has a blank inside, which no key of the ACL file has: write the key alone")]
     Blank,
-    /// A character that no editor shows.
     #[error("has a control character inside, which no key of the ACL file has: write the key alone")]
     ControlCharacter,
 }
 
 impl Key {
-    /// A key from the text in the list.
     pub fn new(text: &str) -> Self {
         Key(Box::from(text))
     }
@@ -81,7 +78,6 @@ impl Key {
         &self.0
     }
 
-    /// The bytes to sign with: UTF-8.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -102,6 +98,51 @@ impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Key(…)")
     }
+}
+
+/// The longest time for which an old key stays valid, ms.
+pub(crate) const MAX_RETIRING_MS: i64 = 7 * 86_400_000;
+/// Tolerated on top, since clocks differ and are corrected.
+const CLOCK_TOLERANCE_MS: i64 = 3_600_000;
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RetiringKey {
+    pub user: String,
+    /// From when on it is no longer valid, epoch ms.
+    pub until_ms: i64,
+    pub key: Key,
+}
+
+impl RetiringKey {
+    /// Whether it may sign at `now_ms`, epoch ms: it has not expired, and does not claim to be valid for longer than [`MAX_RETIRING_MS`].
+    pub(crate) fn is_valid(&self, now_ms: i64) -> bool {
+        let latest_ms = now_ms.saturating_add(MAX_RETIRING_MS).saturating_add(CLOCK_TOLERANCE_MS);
+        now_ms < self.until_ms && self.until_ms <= latest_ms
+    }
+
+    /// Reads all lines, with those that do not count. `origin` names the file in errors.
+    pub(crate) fn parse_all(text: &str, origin: &str) -> (Vec<RetiringKey>, Vec<AclError>) {
+        let (mut keys, mut errors) = (Vec::new(), Vec::new());
+        for (line, number) in lines_of(text) {
+            match parse_line(line) {
+                Ok(key) => keys.push(key),
+                Err(problem) => {
+                    let text = shown_word(line);
+                    errors.push(AclError { file: origin.to_owned(), line: number, text, problem });
+                }
+            }
+        }
+        (keys, errors)
+    }
+}
+
+fn parse_line(line: &str) -> Result<RetiringKey, AclProblem> {
+    let [user, until, key] = three_fields(line).ok_or(AclProblem::RetiringFields)?;
+    if has_control_character([user, until, key]) {
+        return Err(AclProblem::ControlCharacter);
+    }
+    let until_ms = until.parse().map_err(|_| AclProblem::Until)?;
+    Ok(RetiringKey { user: user.to_owned(), until_ms, key: Key::new(key) })
 }
 
 #[cfg(test)]
@@ -157,5 +198,34 @@ mod tests {
         for (key, is_quoted) in [("\"k\"", true), ("'k'", true), ("\"k", false), ("k'k", false), ("\"", false)] {
             assert_eq!(Key::new(key).is_quoted(), is_quoted, "{key}");
         }
+    }
+
+    #[test]
+    fn lines_have_a_user_a_time_and_a_key() {
+        let (keys, errors) = RetiringKey::parse_all("# old\nalice 5000 k0\r\n\talice\t6000  k1\n", "acl.retiring");
+        assert_eq!(errors, []);
+        let times: Vec<_> = keys.iter().map(|key| (key.user.as_str(), key.until_ms)).collect();
+        assert_eq!(times, [("alice", 5000), ("alice", 6000)]);
+        let (keys, errors) = RetiringKey::parse_all("alice soon s3cret\nalice 5000\nbob 1 k\n", "acl.retiring");
+        assert_eq!(keys.len(), 1);
+        let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            texts,
+            [
+                r#"acl.retiring:1: the second field is no time; expected milliseconds since 1970: "alice …""#,
+                r#"acl.retiring:2: expected three fields: user until_ms key: "alice …""#,
+            ]
+        );
+    }
+
+    #[test]
+    fn a_key_is_valid_until_its_time_and_no_longer_than_seven_days() {
+        let key = |until_ms| RetiringKey { user: "alice".to_owned(), until_ms, key: Key::new("k") };
+        let now_ms = 1_000_000_000_000;
+        assert!(key(now_ms + 1).is_valid(now_ms));
+        assert!(!key(now_ms).is_valid(now_ms));
+        assert!(key(now_ms + MAX_RETIRING_MS).is_valid(now_ms));
+        assert!(!key(now_ms + MAX_RETIRING_MS + CLOCK_TOLERANCE_MS + 1).is_valid(now_ms));
+        assert!(!key(i64::MAX).is_valid(now_ms));
     }
 }

@@ -1,7 +1,6 @@
 //! Requests about money: ACL, signatures, queries and their answers, authorization of submissions. Builds on `money`.
 
 mod acl;
-mod acl_edit;
 mod acl_line;
 pub(crate) mod answer;
 mod error;
@@ -10,22 +9,17 @@ mod job_request;
 mod job_upload;
 mod json_queries;
 mod key;
-mod money_queries;
 mod move_money;
 mod operation_kind;
-mod parse_job_request;
+mod operation_parameters;
 mod query;
 mod report_query;
 mod report_request;
-mod retiring;
 pub mod signature;
 mod submission;
-mod take_top_ups;
-mod upload_query;
 
-pub(crate) use acl::AclEntry;
 pub use acl::{Acl, Role};
-pub(crate) use acl_edit::{AclEditError, AclText};
+pub(crate) use acl::{AclEditError, AclEntry, AclText};
 pub(crate) use acl_line::AclError;
 pub use answer::Answer;
 pub(crate) use answer::QueueInfo;
@@ -38,18 +32,15 @@ pub(crate) use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestErr
 pub(crate) use job_upload::JobUpload;
 pub(crate) use json_queries::Spans;
 pub use json_queries::{HistoryPage, StatementPage};
-pub use key::Key;
-pub(crate) use key::KeyFault;
+pub use key::{Key, RetiringKey};
+pub(crate) use key::{KeyFault, MAX_RETIRING_MS};
+pub(crate) use move_money::FROM_SQL;
 pub use operation_kind::OperationKind;
-
 pub(crate) use query::QueryError;
 pub use query::{Operation, ParsedQuery};
 pub(crate) use report_request::ReportFilter;
 pub use report_request::{ReportKind, ReportRequest};
-pub(crate) use retiring::MAX_RETIRING_MS;
-pub use retiring::RetiringKey;
 #[cfg(test)]
 pub(crate) use signature::SignatureError;
 pub(crate) use signature::job_signature;
 pub use signature::{JobSignature, VerifiedUser};
-pub(crate) use take_top_ups::FROM_SQL;

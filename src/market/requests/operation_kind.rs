@@ -40,8 +40,7 @@ pub enum OperationKind {
     PauseQueue,
     /// `resumeQueue=queue`, which is not the document's.
     ResumeQueue,
-    /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its
-    /// own.
+    /// `statement` or `statement=queue`, which like those that follow is not the document's and has an address of its own.
     Statement,
     /// `queues` or `queues=queue`
     QueueStatus,
@@ -97,7 +96,6 @@ impl OperationKind {
         OperationKind::Allowance,
     ];
 
-    /// The parameter that selects it; empty for [`OperationKind::Nothing`].
     pub(crate) const fn parameter(self) -> &'static str {
         match self {
             OperationKind::Nothing => "",

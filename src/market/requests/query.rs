@@ -17,10 +17,8 @@ use super::job_upload::JobUpload;
 use super::operation_kind::OperationKind;
 use super::report_request::ReportRequest;
 
-/// Characters of a refused text that an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
+pub(super) const SHOWN_CHARACTERS: usize = 64;
 
-/// A request before its parameters have been parsed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedQuery {
     /// The query string as received: what was signed.
@@ -33,13 +31,10 @@ pub struct ParsedQuery {
     pub timestamp: Option<String>,
 }
 
-/// An operation with its parameters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
     Nothing,
-    /// The sum of the effective rates.
     Price,
-    /// The server's start and time.
     Time,
     /// One queue as published; `None` is the signer's own.
     Info(Option<QueueName>),
@@ -64,7 +59,6 @@ pub enum Operation {
         to: QueueName,
         /// Above 0, to 10^12.
         amount: Credits,
-        /// What the signer says about it; empty: nothing.
         note: String,
     },
     Allowance {
@@ -72,25 +66,19 @@ pub enum Operation {
         /// What it gets; `None` ends the allowance.
         terms: Option<AllowanceTerms>,
     },
-    /// What was used in a stretch of time.
     Report(ReportRequest),
     AddQueue(QueueName),
     RemoveQueue(QueueName),
-    /// What a rate would buy at the next tick.
     Quote {
         queue: QueueName,
-        /// Credits for one slot over one interval; 0 to 10^12.
         rate: Credits,
     },
-    /// A standing order for a job.
     Bid {
         /// The queue of its owner.
         queue: QueueName,
         order: Order,
     },
-    /// The end of the order for a job.
     Unbid {
-        /// The queue of its owner.
         queue: QueueName,
         job: JobId,
     },
@@ -98,9 +86,7 @@ pub enum Operation {
     Statement(Option<QueueName>),
     /// The live status of one queue, or of all.
     QueueStatus(Option<QueueName>),
-    /// The prices of the ticks.
     PriceHistory,
-    /// What a queue has paid, interval by interval.
     QueueHistory(QueueName),
     Explain {
         /// The job's id, not yet parsed.
@@ -111,7 +97,6 @@ pub enum Operation {
     /// What an order for a job that is not submitted would buy.
     OrderQuote {
         queue: QueueName,
-        /// The highest rate that it would bid.
         max_rate: Credits,
     },
     OfJob(JobRequest),
@@ -126,24 +111,18 @@ pub enum Operation {
     /// Nothing of a queue starts any more, or again.
     PauseQueue {
         queue: String,
-        /// Whether it is paused from now on.
         is_on: bool,
-        /// The signer.
         by: String,
     },
     /// A worker gets no new tasks any more, or again.
     Drain {
         worker: String,
-        /// Whether it is drained from now on.
         is_on: bool,
-        /// The signer.
         by: String,
     },
     /// The attempts of a job, whose id is not yet parsed.
     Tasks {
-        /// The job's id, not yet parsed.
         job: String,
-        /// The signer.
         by: String,
         has_admin_role: bool,
     },
@@ -158,7 +137,6 @@ pub enum Operation {
     Session {
         /// Where it begins: a path of this server.
         page: String,
-        /// The signer.
         by: String,
     },
 }
@@ -181,7 +159,6 @@ pub enum QueryError {
     NothingAsked(&'static str),
     #[error("{parameter}: {value:?} is not a whole number")]
     Number { parameter: &'static str, value: String },
-    /// A number too small or too large.
     #[error("{parameter}: expected a whole number from {least} to {most}")]
     OutOfRange { parameter: &'static str, least: u32, most: u32 },
     #[error("{operation} needs a parameter {parameter}")]
@@ -206,15 +183,12 @@ pub enum QueryError {
     QueueName(#[from] QueueNameError),
     #[error("{parameter}: {error}")]
     Amount { parameter: &'static str, error: CreditsError },
-    /// Nothing, or less than nothing, to be moved.
     #[error("{parameter}: {amount} is not above 0")]
     NotPositive { parameter: &'static str, amount: Credits },
     #[error("from and to are both {0}, expected two queues")]
     SameQueue(QueueName),
-    /// A note with so many characters.
     #[error("note: {0} characters, expected at most {most}", most = MOST_NOTE_CHARACTERS)]
     NoteTooLong(usize),
-    /// A note that is not one line.
     #[error("note: {0:?} is a control character, expected one line of plain text")]
     NoteCharacter(char),
     /// A filter that the report has no column for.
@@ -224,14 +198,8 @@ pub enum QueryError {
     ReportPeriod(String),
     #[error("report: {0:?} is no report, expected users, queues or jobs")]
     ReportName(String),
-    /// A stretch of time that ends before it begins.
     #[error("until: {until_ms} is before since, {since_ms}")]
-    UntilBeforeSince {
-        /// The end, epoch ms.
-        until_ms: i64,
-        /// The start, epoch ms.
-        since_ms: i64,
-    },
+    UntilBeforeSince { until_ms: i64, since_ms: i64 },
     /// A negative rate would earn money.
     #[error("{parameter}: {rate} is negative")]
     NegativeRate { parameter: &'static str, rate: Credits },
@@ -248,7 +216,6 @@ impl ParsedQuery {
         }
     }
 
-    /// A request without a query.
     pub(super) fn empty(kind: OperationKind) -> ParsedQuery {
         ParsedQuery { raw: String::new(), kind, value: String::new(), queue: None, user: None, timestamp: None }
     }

@@ -12,18 +12,12 @@ use super::signature::VerifiedUser;
 
 impl ParsedQuery {
     /// Parses a request for a report.
-    ///
-    /// # Errors
-    /// As [`ParsedQuery::parse`], and if `report` is missing.
     pub(crate) fn parse_report(query: &str) -> Result<ParsedQuery, QueryError> {
         let parsed = ParsedQuery::parse_of(&[OperationKind::Report], query)?;
         parsed.ok_or(QueryError::NothingAsked("report=users, report=queues or report=jobs"))
     }
 
     /// The report that is asked for, of all users.
-    ///
-    /// # Errors
-    /// There is no such report, or its times are none.
     pub(crate) fn report(&self) -> Result<ReportRequest, QueryError> {
         let kind = ReportKind::ALL.into_iter().find(|kind| kind.name() == self.value);
         let kind = kind.ok_or_else(|| QueryError::ReportName(self.value.chars().take(32).collect()))?;

@@ -1,6 +1,5 @@
 //! What a report is asked to show.
 
-/// What the rows of a report stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReportKind {
     #[default]
@@ -12,7 +11,6 @@ pub enum ReportKind {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReportRequest {
-    /// A row for each of what.
     pub kind: ReportKind,
     /// Start, epoch ms; absent: since the beginning.
     pub since_ms: Option<i64>,
@@ -39,7 +37,6 @@ pub struct ReportFilter {
 }
 
 impl ReportFilter {
-    /// Whether it lets all pass.
     pub(crate) fn is_empty(&self) -> bool {
         *self == Self::default()
     }
@@ -48,7 +45,6 @@ impl ReportFilter {
 impl ReportKind {
     pub(crate) const ALL: [ReportKind; 3] = [ReportKind::Users, ReportKind::Queues, ReportKind::Jobs];
 
-    /// As requests and commands name it.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             ReportKind::Users => "users",

@@ -31,7 +31,6 @@ pub struct VerifiedUser {
 pub enum SignatureError {
     #[error("the signature is missing")]
     Missing,
-    /// A `%` without two hexadecimal digits after it.
     #[error("the signature has a broken % escape")]
     BrokenEscape,
     /// The user is missing or not in the ACL.
@@ -54,7 +53,6 @@ pub enum JobSignature {
     BadTimestamp(String),
     Verified {
         user: VerifiedUser,
-        /// The signed timestamp, epoch ms.
         timestamp_ms: i64,
     },
 }
@@ -64,8 +62,7 @@ pub fn sign(message: &str, key: &Key) -> String {
     utf8_percent_encode(&base64_mac(message, key), QUOTED).to_string()
 }
 
-/// The base64 text in an `Authorization` value or a `mapred.job.signature`: each `%XX` is decoded once, a literal `+`
-/// stays a `+`.
+/// The base64 text in an `Authorization` value or a `mapred.job.signature`: each `%XX` is decoded once, a literal `+` stays a `+`.
 pub(crate) fn decode_header(header: &str) -> Result<Vec<u8>, SignatureError> {
     let mut decoded = Vec::with_capacity(header.len());
     let mut bytes = header.bytes();

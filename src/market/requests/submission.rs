@@ -51,7 +51,7 @@ impl Market {
 
     /// Reports what [`Self::authorize_submitter`] would refuse now, without using the signature.
     pub(crate) fn check_submitter(&self, user: &str, signature: &JobSignature, now: Now) -> Result<(), JobDenied> {
-        self.guard.check(&check_signer(user, signature)?, now.wall_ms, &self.config)?;
+        self.check_signature(&check_signer(user, signature)?, now)?;
         Ok(())
     }
 
@@ -60,7 +60,7 @@ impl Market {
         if user == queue {
             return Ok(());
         }
-        let (queue, is_missing) = (beginning_of(queue), !self.accounts.contains_key(user));
+        let (queue, is_missing) = (beginning_of(queue), !self.accounts().contains_key(user));
         match QueueName::new(user).ok().filter(|_| is_missing) {
             Some(_) => Err(JobDenied::NoQueue { queue, user: user.to_owned() }),
             None => Err(JobDenied::QueueDiffers { queue, user: beginning_of(user) }),
@@ -92,7 +92,6 @@ fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature
     }
 }
 
-/// Largest number of characters of a submitter's text that a refusal repeats.
 const SHOWN_CHARACTERS: usize = 64;
 
 fn beginning_of(text: &str) -> String {

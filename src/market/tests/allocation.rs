@@ -119,7 +119,7 @@ fn the_largest_market_stays_in_range() {
 }
 
 /// Water-filling in fractions, one part a round; then the largest remainders.
-fn divide_naively(slots: u32, parts: &[Part]) -> Vec<u32> {
+fn divide_naively(slots: u32, parts: &[DivisionPart]) -> Vec<u32> {
     let rate = |index: usize| parts[index].rate.units();
     let mut divided = vec![0_i128; parts.len()];
     let mut open: Vec<usize> = (0..parts.len()).filter(|index| rate(*index) > 0).collect();
@@ -144,14 +144,14 @@ fn divide_naively(slots: u32, parts: &[Part]) -> Vec<u32> {
 
 #[test]
 fn what_one_cannot_use_goes_to_the_others_by_their_rates() {
-    let part = |rate: &str, most| Part { rate: credits(rate), most };
+    let part = |rate: &str, most| DivisionPart { rate: credits(rate), most };
     assert_eq!(divide_slots(10, &[part("900", 1), part("2", 99), part("1", 99)]), [1, 6, 3]);
     assert_eq!(divide_slots(10, &[part("900", 0), part("1", 99), part("1", 2)]), [0, 8, 2]);
     assert_eq!(divide_slots(10, &[part("1", 2), part("1", 3)]), [2, 3], "no part can use the rest");
     assert_eq!(divide_slots(2, &[part("1", 9), part("1", 9), part("1", 9)]), [1, 1, 0], "ties go to the first");
     assert_eq!(divide_slots(7, &[part("0", 9), part("1", 9)]), [0, 7]);
     assert_eq!(divide_slots(u32::MAX, &[part("1", u32::MAX)]), [u32::MAX]);
-    let most = Part { rate: Credits::MAX, most: u32::MAX };
+    let most = DivisionPart { rate: Credits::MAX, most: u32::MAX };
     assert_eq!(
         divide_slots(u32::MAX, &vec![most; MAX_QUEUES]).into_iter().map(u64::from).sum::<u64>(),
         u64::from(u32::MAX)
@@ -334,8 +334,8 @@ proptest! {
     fn a_division_is_that_of_slot_after_slot(
         parts in prop::collection::vec((0..40i128, 0..30u32), 0..12), slots in 0..120u32,
     ) {
-        let parts: Vec<Part> =
-            parts.iter().map(|&(rate, most)| Part { rate: Credits::from_units(rate), most }).collect();
+        let parts: Vec<DivisionPart> =
+            parts.iter().map(|&(rate, most)| DivisionPart { rate: Credits::from_units(rate), most }).collect();
         prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
     }
 
@@ -344,9 +344,9 @@ proptest! {
     fn a_division_in_many_steps_is_that_of_slot_after_slot(
         rates in prop::collection::vec(1..4i128, 12..24), slots in 0..4_000u32,
     ) {
-        let parts: Vec<Part> = (0..)
+        let parts: Vec<DivisionPart> = (0..)
             .zip(&rates)
-            .map(|(step, &rate)| Part { rate: Credits::from_units(rate), most: 1 << (step / 2) })
+            .map(|(step, &rate)| DivisionPart { rate: Credits::from_units(rate), most: 1 << (step / 2) })
             .collect();
         prop_assert_eq!(divide_slots(slots, &parts), divide_naively(slots, &parts));
     }

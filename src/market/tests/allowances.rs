@@ -6,7 +6,6 @@ use super::*;
 use crate::market::money::{Movement, OF_FIRST_BUDGETS};
 
 impl Stage {
-    /// Time passes by both clocks; what becomes due is paid.
     pub(super) fn pass(&mut self, ms: u64) -> Vec<LedgerEntry> {
         self.now.mono_ms += ms;
         self.now.wall_ms += ms.cast_signed();

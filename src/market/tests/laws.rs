@@ -1,5 +1,4 @@
-//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below
-//! zero.
+//! Law 1 under random requests and ticks: credits are conserved, no queue pays more than rate x quota or falls below zero.
 
 use std::collections::BTreeMap;
 
@@ -192,12 +191,12 @@ proptest! {
         original.forget_meter();
         prop_assert_eq!(format!("{:?}", &again), format!("{:?}", &original));
         let restarted = rebuilt(&compacted(&stage));
-        prop_assert_eq!(&restarted.accounts, &again.accounts);
+        prop_assert_eq!(restarted.accounts(), again.accounts());
         for queue in again.queues() {
             prop_assert_eq!(restarted.allowance(queue.as_str()), again.allowance(queue.as_str()));
         }
         prop_assert_eq!(restarted.ledger(), again.ledger());
-        prop_assert_eq!(&restarted.guard, &again.guard);
+        prop_assert_eq!(restarted.guard(), again.guard());
         prop_assert_eq!(restarted.price(), again.price());
     }
 

@@ -6,7 +6,7 @@ use std::iter;
 use proptest::prelude::*;
 
 use super::*;
-use crate::market::money::allocation::Part;
+use crate::market::money::allocation::DivisionPart;
 use crate::market::money::share::Share;
 use crate::model::JobId;
 
@@ -52,7 +52,6 @@ fn any_sold() -> impl Strategy<Value = Vec<Sold>> {
     prop::collection::vec(((0..6_u32, 0..4_u32, 0..4_u32), 0..5_u32, 0..6_u32), QUEUES)
 }
 
-/// Sums by walking all queues at each millisecond.
 #[derive(Default)]
 struct Naive {
     held: Vec<PerPool<u32>>,
@@ -84,11 +83,11 @@ impl Naive {
         };
         let within: Vec<PerPool<u32>> = (0..QUEUES).map(paid).collect();
         let unheld: u64 = (0..QUEUES).map(|queue| total(intervals[queue].quota) - total(within[queue])).sum();
-        let parts: Vec<Part> = (0..QUEUES)
+        let parts: Vec<DivisionPart> = (0..QUEUES)
             .map(|queue| {
                 let beyond = held[queue].container - within[queue].container;
                 let payable = intervals[queue].payable() - total(within[queue]);
-                Part { rate: intervals[queue].share.rate(), most: beyond.min(u32::try_from(payable).unwrap()) }
+                DivisionPart { rate: intervals[queue].share.rate(), most: beyond.min(u32::try_from(payable).unwrap()) }
             })
             .collect();
         for (queue, part) in divide_one_by_one(unheld, &parts).into_iter().enumerate() {
@@ -103,7 +102,7 @@ impl Naive {
 }
 
 /// Each slot to the part that has least for its rate, a slot counted as half held before it is.
-fn divide_one_by_one(slots: u64, parts: &[Part]) -> Vec<u32> {
+fn divide_one_by_one(slots: u64, parts: &[DivisionPart]) -> Vec<u32> {
     let mut divided = vec![0_u32; parts.len()];
     for _ in 0..slots {
         let open = (0..parts.len()).filter(|at| parts[*at].rate > Credits::ZERO && divided[*at] < parts[*at].most);

@@ -51,7 +51,6 @@ pub(in crate::market) fn in_use(
 
 const INTERVAL_MS: u64 = 1_000;
 
-/// The one job of a queue.
 fn holder_of(queue: &QueueName) -> SlotHolder {
     let number =
         queue.as_str().bytes().fold(1_i32, |number, byte| (number.wrapping_mul(31) + i32::from(byte)) & 0x7fff_ffff);

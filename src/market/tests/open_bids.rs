@@ -2,11 +2,11 @@
 
 use proptest::prelude::*;
 
-use super::super::allocation::{Bid, RoundingRemainder, uncut_quota};
-use super::super::container_use::ContainerUse;
-use super::OpenBids;
 use crate::market::QueueUse;
 use crate::model::{Credits, JobId, Kind, PerKind, PerPool, QueueName};
+
+use super::super::allocation::{Bid, ContainerUse, RoundingRemainder, uncut_quota};
+use super::OpenBids;
 
 fn open<'a>(queues: &'a [QueueName], bids: &[Bid], slots: PerPool<u32>) -> OpenBids<'a> {
     let mut open = OpenBids::new(slots);

@@ -121,8 +121,7 @@ fn signatures_are_consumed_once_even_by_denied_requests() {
     }
 }
 
-/// Defect 5: what a servlet request changes is a fact before it is answered. So is the use of its signature, of a
-/// read's too.
+/// Defect 5: what a servlet request changes is a fact before it is answered. So is the use of its signature, of a read's too.
 #[test]
 fn defect_05_changes_and_stamps_are_facts_at_once() {
     let mut stage = Stage::new("alice 100 0.5\n");

@@ -2,7 +2,6 @@
 
 use super::*;
 
-/// A market that has sold slots to alice.
 fn suspended() -> (Stage, Option<MarketFact>) {
     let mut stage = Stage::new("alice 100 1\nbob 50 0\n");
     stage.tick((4, 2), &[("alice", 2, 0, 5)]);

@@ -2,9 +2,155 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::Decimal;
+use crate::model::{Decimal, Kind, PerKind};
 
-use super::{CapacityConfigError, JobLimits, SlotMemory, SlotShare, WrittenConfig, WrittenQueue};
+use super::java_float::JavaFloat;
+use super::{JobLimits, SlotShare};
+
+/// What the file says, with the widths of the original's types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenConfig {
+    /// `maximum-system-jobs`: jobs initialised at once in the whole cluster.
+    pub maximum_system_jobs: i32,
+    /// `init-poll-interval`, ms. Checked only: jobs are initialised when a limit allows it, not by a poll.
+    pub init_poll_interval_ms: i64,
+    /// `init-worker-threads`. Checked only.
+    pub init_worker_threads: i32,
+    pub maximum_tasks_per_heartbeat: i32,
+    pub maximum_tasks_after_off_switch: i32,
+    /// In the order of `mapred.queue.names`.
+    pub queues: Vec<WrittenQueue>,
+}
+
+/// What the file says about one queue; a value that it lacks is the system's default.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenQueue {
+    pub name: String,
+    /// `capacity`, percent; none: not set.
+    pub capacity: Option<Decimal>,
+    /// `maximum-capacity`, percent; zero and below: no maximum.
+    pub maximum_capacity: Decimal,
+    pub minimum_user_limit_percent: i32,
+    pub user_limit_factor: Decimal,
+    pub supports_priority: bool,
+    /// `maximum-initialized-active-tasks`.
+    pub maximum_active_tasks: i32,
+    /// `maximum-initialized-active-tasks-per-user`.
+    pub maximum_active_tasks_per_user: i32,
+    pub init_accept_jobs_factor: i32,
+}
+
+impl Default for WrittenConfig {
+    fn default() -> Self {
+        Self {
+            maximum_system_jobs: 5000,
+            init_poll_interval_ms: 3000,
+            init_worker_threads: 5,
+            maximum_tasks_per_heartbeat: i32::from(i16::MAX),
+            maximum_tasks_after_off_switch: 0,
+            queues: Vec::new(),
+        }
+    }
+}
+
+impl WrittenQueue {
+    pub fn with_defaults(name: &str, capacity: Option<Decimal>) -> Self {
+        Self {
+            name: name.to_owned(),
+            capacity,
+            maximum_capacity: Decimal::whole(-1),
+            minimum_user_limit_percent: 100,
+            user_limit_factor: Decimal::whole(1),
+            supports_priority: false,
+            maximum_active_tasks: 200_000,
+            maximum_active_tasks_per_user: 100_000,
+            init_accept_jobs_factor: 10,
+        }
+    }
+}
+
+/// The first value that cannot be used. Texts of 1.2.1 `CapacitySchedulerConf`, `CapacityTaskScheduler`, `CapacitySchedulerQueue`.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CapacityConfigError {
+    #[error("System has no queue configured")]
+    NoQueue,
+    #[error("Queue '{queue}' is named twice")]
+    NamedTwice { queue: String },
+    #[error("Queue '{queue}' doesn't have configured capacity!")]
+    NoCapacity { queue: String },
+    #[error("Illegal capacity for queue {queue} of {}", JavaFloat(*value))]
+    Capacity { queue: String, value: Decimal },
+    #[error("Illegal maximum-capacity for queue {queue} of {}", JavaFloat(*value))]
+    MaximumCapacity { queue: String, value: Decimal },
+    /// `maximum-capacity` is below `capacity`. The original ends with a blank and does not name the queue.
+    #[error("maximum-capacity {} for a queue should be greater than or equal to capacity ", JavaFloat(*value))]
+    MaximumBelowCapacity { queue: String, value: Decimal },
+    #[error("Invalid user limit : {value} for queue : {queue}")]
+    UserLimit { queue: String, value: i32 },
+    /// `user-limit-factor` would give no user a slot; the original accepts it.
+    #[error("Invalid user limit factor : {} for queue : {queue}", JavaFloat(*value))]
+    UserLimitFactor { queue: String, value: Decimal },
+    /// `init-accept-jobs-factor` is not positive. The original speaks of another key.
+    #[error("Invalid maximum jobs per user configuration {value}")]
+    InitAcceptJobsFactor { queue: String, value: i32 },
+    #[error("Illegal queue configuration for queue '{queue}'")]
+    ContradictingLimits { queue: String },
+    #[error("Sum of queue capacities not 100% at {}", JavaFloat(*sum))]
+    SumOfCapacities { sum: Decimal },
+    #[error("Invalid maximum system jobs: {value}")]
+    MaximumSystemJobs { value: i32 },
+    #[error("Invalid initializater poller interval {value_ms}")]
+    InitPollInterval { value_ms: i64 },
+    #[error("Invalid initializater worker thread number {value}")]
+    InitWorkerThreads { value: i32 },
+    #[error("Couldn't find queue '{queue}' during refresh!")]
+    QueueRemoved { queue: String },
+}
+
+impl CapacityConfigError {
+    pub(crate) fn queue(&self) -> Option<&str> {
+        match self {
+            Self::NamedTwice { queue }
+            | Self::NoCapacity { queue }
+            | Self::Capacity { queue, .. }
+            | Self::MaximumCapacity { queue, .. }
+            | Self::MaximumBelowCapacity { queue, .. }
+            | Self::UserLimit { queue, .. }
+            | Self::UserLimitFactor { queue, .. }
+            | Self::InitAcceptJobsFactor { queue, .. }
+            | Self::ContradictingLimits { queue }
+            | Self::QueueRemoved { queue } => Some(queue),
+            Self::NoQueue
+            | Self::SumOfCapacities { .. }
+            | Self::MaximumSystemJobs { .. }
+            | Self::InitPollInterval { .. }
+            | Self::InitWorkerThreads { .. } => None,
+        }
+    }
+}
+
+/// The size of one slot of each kind, MB. Exists only if all four memory keys of the cluster are set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SlotMemory {
+    slot_mb: PerKind<u64>,
+}
+
+impl SlotMemory {
+    /// Slots of these sizes; a slot of zero counts as one MB.
+    pub(crate) fn new(slot_mb: PerKind<u64>) -> Self {
+        Self { slot_mb: PerKind::new(slot_mb.map.max(1), slot_mb.reduce.max(1)) }
+    }
+
+    /// Slots of a task that needs `task_mb`, at least one. Fixed when the job is added.
+    pub(crate) fn slots_per_task(&self, kind: Kind, task_mb: u64) -> u32 {
+        u32::try_from(task_mb.div_ceil(self.slot_mb[kind])).unwrap_or(u32::MAX).max(1)
+    }
+
+    #[cfg(test)]
+    pub(crate) fn has_room(&self, kind: Kind, task_mb: u64, slots: u32, used: u32) -> bool {
+        task_mb <= self.slot_mb[kind].saturating_mul(u64::from(slots.saturating_sub(used)))
+    }
+}
 
 /// A configuration that passed every check; replaced as a whole by [`CapacityConfig::reload`].
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,7 +219,6 @@ impl CapacityConfig {
         Self { slot_memory, ..self }
     }
 
-    /// The size of slots, if tasks take slots by their memory.
     pub(crate) fn slot_memory(&self) -> Option<SlotMemory> {
         self.slot_memory
     }
@@ -92,7 +237,6 @@ impl CapacityConfig {
         self.maximum_tasks_per_heartbeat
     }
 
-    /// Most maps that a heartbeat may grant after an off-switch map.
     pub(crate) fn maximum_tasks_after_off_switch(&self) -> u32 {
         self.maximum_tasks_after_off_switch
     }
@@ -150,8 +294,7 @@ impl CapacityQueue {
         })
     }
 
-    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave,
-    /// slot by slot.
+    /// A queue of a job that was accepted, which no configuration names any more: its jobs get what the others leave, slot by slot.
     pub(super) fn without_share(name: &str) -> Self {
         Self {
             name: name.to_owned(),
@@ -197,8 +340,26 @@ impl CapacityQueue {
         &self.job_limits
     }
 
-    /// Its share of a cluster with so many slots of a kind.
     pub(crate) fn slot_share(&self, cluster_slots: u64) -> SlotShare {
         SlotShare::new(self.capacity, self.maximum_capacity, cluster_slots)
+    }
+}
+
+impl CapacityConfig {
+    /// What is in force after a reload: all of `read`, but an existing queue keeps its support of priorities.
+    ///
+    /// The original keeps the old maximum in slots when `maximum-capacity` is removed; here it is lifted. Where it fails, `self` stays in force.
+    pub(crate) fn reload(&self, read: CapacityConfig) -> Result<CapacityConfig, CapacityConfigError> {
+        let removed = self.queues.iter().find(|queue| read.queue(&queue.name).is_none());
+        if let Some(queue) = removed {
+            return Err(CapacityConfigError::QueueRemoved { queue: queue.name.clone() });
+        }
+        let mut reloaded = read;
+        for queue in &mut reloaded.queues {
+            if let Some(running) = self.queue(&queue.name) {
+                queue.supports_priority = running.supports_priority;
+            }
+        }
+        Ok(reloaded)
     }
 }

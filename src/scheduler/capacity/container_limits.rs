@@ -1,17 +1,14 @@
 //! Limits of queues and users on containers: what their maps and reduces leave of their parts of all slots.
 
 use crate::scheduler::change::Reaction;
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{Verdict, View};
 use crate::scheduler::{AppId, GroupId, Level};
 
-use super::live_app::LiveApp;
-use super::live_queue::sum;
+use super::live_queue::{LiveApp, sum};
 use super::policy::Capacity;
 use super::{SlotVerdict, UserLimit};
 
 impl Capacity {
-    /// Counts whether the user of an app wants containers.
     pub(super) fn count_container_user(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
         let Some(live) = self.apps.get(&id) else { return };
         let Some(queue) = self.queues.get_mut(&live.queue) else { return };
@@ -39,7 +36,6 @@ impl Capacity {
         Some(self.queues.get(&live.queue)?.container_limit(held))
     }
 
-    /// What the limits of its queue and user say to a container of so many slots.
     pub(super) fn container_verdict(&self, id: AppId, slots: u32, view: &View<'_>) -> Verdict {
         let Some(live) = self.apps.get(&id) else { return Verdict::NotOnThisNode };
         let Some(limit) = self.container_limit(live, view) else { return Verdict::NotOnThisNode };

@@ -2,6 +2,8 @@
 
 use crate::model::Decimal;
 
+use super::StageCounts;
+
 /// How many jobs a queue accepts and initialises (1.2.1 `CapacitySchedulerQueue.initializeQueue`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct JobLimits {
@@ -17,7 +19,6 @@ pub(crate) struct JobLimits {
 }
 
 impl JobLimits {
-    /// Limits that refuse nothing.
     pub(crate) const NONE: JobLimits = JobLimits {
         initialized: u64::MAX,
         initialized_per_user: u64::MAX,
@@ -50,4 +51,24 @@ impl JobLimits {
             active_tasks_per_user,
         }
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RefusedJob {
+    /// It could never be initialised.
+    #[error(
+        "Job '{job}' from user '{user}' rejected since it has {tasks} tasks which exceeds the limit of {limit} tasks \
+         per-user which can be initialized for queue '{queue}'"
+    )]
+    TooManyTasks { job: String, user: String, tasks: u64, limit: i64, queue: String },
+    #[error(
+        "Job '{job}' from user '{user}' rejected since queue '{queue}' already has {counts} - Exceeds limit of {limit} \
+         jobs to accept"
+    )]
+    QueueFull { job: String, user: String, queue: String, counts: StageCounts, limit: u64 },
+    #[error(
+        "Job '{job}' rejected since user '{user}' already has {counts} -  Exceeds limit of {limit} jobs to accept in \
+         queue '{queue}' per user"
+    )]
+    UserFull { job: String, user: String, counts: StageCounts, limit: u64, queue: String },
 }

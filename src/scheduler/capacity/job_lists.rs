@@ -10,8 +10,39 @@ use rustc_hash::FxHashMap;
 
 use crate::scheduler::{AppId, Hold, LimitOwner, LimitUnit};
 
-use super::user_jobs::{UserJobs, is_within};
 use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
+
+#[derive(Debug, Default)]
+pub(super) struct UserJobs {
+    pub(super) counts: StageCounts,
+    /// Maps and reduces of initialising and running jobs that are neither stuck nor paused.
+    pub(super) active_tasks: u64,
+    /// Initialising and running jobs that are stuck or paused.
+    pub(super) stuck: u64,
+    /// Waiting jobs with the tasks that limits will count, without paused ones.
+    pub(super) waiting: BTreeMap<JobRank, u64>,
+    pub(super) candidate: Option<JobRank>,
+}
+
+impl UserJobs {
+    /// The user's first waiting job, if the user's limits let it begin. A later job never overtakes it.
+    pub(super) fn first_permitted(&self, limits: &JobLimits) -> Option<JobRank> {
+        let (&rank, &tasks) = self.waiting.first_key_value()?;
+        let has_room = self.places_taken() < limits.initialized_per_user
+            && is_within(self.active_tasks, tasks, limits.active_tasks_per_user);
+        has_room.then_some(rank)
+    }
+
+    /// Jobs that have begun, without those that are stuck or paused.
+    pub(super) fn places_taken(&self) -> u64 {
+        self.counts.initialized().saturating_sub(self.stuck)
+    }
+}
+
+/// Whether `active` tasks and `more` stay within a limit that may be negative.
+pub(super) fn is_within(active: u64, more: u64, limit: i64) -> bool {
+    u64::try_from(limit).is_ok_and(|limit| active.saturating_add(more) <= limit)
+}
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ListedJob {
@@ -19,7 +50,6 @@ pub(crate) struct ListedJob {
     pub(crate) user: Arc<str>,
     /// Its maps and reduces, finished ones included.
     pub(crate) tasks: u64,
-    /// Its place among the queue's jobs.
     pub(crate) rank: JobRank,
     pub(crate) stage: JobStage,
     /// Whether no node could run it: it takes no place among those that have begun.
@@ -28,7 +58,6 @@ pub(crate) struct ListedJob {
     pub(crate) is_paused: bool,
 }
 
-/// All jobs of one queue, with the counts that its limits need.
 #[derive(Debug)]
 pub(crate) struct JobLists {
     limits: JobLimits,
@@ -42,14 +71,11 @@ pub(crate) struct JobLists {
     candidates: BTreeSet<JobRank>,
     /// Waiting jobs by tasks: a job too large for the queue now holds up the jobs behind it.
     sizes: BTreeSet<(u64, JobRank)>,
-    /// Maps and reduces of initialising and running jobs that are neither stuck nor paused.
     active_tasks: u64,
-    /// Initialising and running jobs that are stuck or paused.
     stuck: u64,
 }
 
 impl ListedJob {
-    /// Whether it counts among those that have begun, once it has.
     fn takes_a_place(&self) -> bool {
         !self.is_stuck && !self.is_paused
     }
@@ -77,9 +103,6 @@ impl JobLists {
     }
 
     /// Whether the queue accepts a job of `user` with so many maps and reduces. `job` and `queue` are named in the error.
-    ///
-    /// # Errors
-    /// The first limit that refuses it.
     pub(crate) fn check_job(&self, job: &str, queue: &str, user: &str, tasks: u64) -> Result<(), RefusedJob> {
         let (job, queue, user_counts) = (|| job.to_owned(), || queue.to_owned(), self.user_counts(user));
         let user = || user.to_owned();
@@ -108,7 +131,6 @@ impl JobLists {
         self.update_candidate(&user);
     }
 
-    /// Removes a job, in whatever stage, and gives back its active tasks.
     pub(crate) fn remove_job(&mut self, id: AppId) {
         let Some(job) = self.jobs.remove(&id) else { return };
         self.unlist(&job);
@@ -146,17 +168,14 @@ impl JobLists {
         self.change_job(id, |job| job.stage = stage);
     }
 
-    /// Moves a job to another place in its stage, after a change of its priority or start time.
     pub(crate) fn set_rank(&mut self, id: AppId, rank: JobRank) {
         self.change_job(id, |job| job.rank = rank);
     }
 
-    /// Says whether no node could run a job, and whether it is paused.
     pub(crate) fn set_stuck(&mut self, id: AppId, is_stuck: bool, is_paused: bool) {
         self.change_job(id, |job| (job.is_stuck, job.is_paused) = (is_stuck, is_paused));
     }
 
-    /// Sets the number of a job's maps and reduces.
     pub(crate) fn set_tasks(&mut self, id: AppId, tasks: u64) {
         self.change_job(id, |job| job.tasks = tasks);
     }
@@ -198,7 +217,6 @@ impl JobLists {
         }
     }
 
-    /// Jobs that have begun, without those that are stuck or paused.
     fn places_taken(&self) -> u64 {
         self.counts().initialized().saturating_sub(self.stuck)
     }
@@ -211,7 +229,6 @@ impl JobLists {
         self.users.len() as u64
     }
 
-    /// Maps and reduces of initialising and running jobs that take a place.
     pub(crate) fn active_tasks(&self) -> u64 {
         self.active_tasks
     }
@@ -285,7 +302,6 @@ impl JobLists {
         }
     }
 
-    /// Reverts [`Self::list`].
     fn unlist(&mut self, job: &ListedJob) {
         self.stage_list(job.stage).remove(&job.rank);
         let Some(user) = self.users.get_mut(&job.user) else { return };

@@ -1,4 +1,4 @@
-//! How far the jobs of a queue have come.
+//! How far the jobs of a queue have come, and their order.
 
 use std::fmt;
 
@@ -12,7 +12,6 @@ pub(crate) enum JobStage {
     Running,
 }
 
-/// Jobs of a queue, or of one user in it, by stage.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageCounts {
     pub(crate) waiting: u64,
@@ -21,7 +20,6 @@ pub struct StageCounts {
 }
 
 impl StageCounts {
-    /// Initialising or running.
     pub(crate) fn initialized(&self) -> u64 {
         self.initializing.saturating_add(self.running)
     }
@@ -39,10 +37,27 @@ impl StageCounts {
     }
 }
 
-/// As the refusal of a job counts them.
 impl fmt::Display for StageCounts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { waiting, initializing, running } = self;
         write!(f, "{waiting} waiting jobs, {initializing} initializing jobs and {running} running jobs")
+    }
+}
+
+/// Position of a job among the jobs of its queue, first job smallest. A change of priority or start time changes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct JobRank {
+    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`); 0 in a queue without priorities.
+    priority: u8,
+    /// Start time, wall clock, milliseconds.
+    start_ms: i64,
+    order: u64,
+}
+
+impl JobRank {
+    pub(super) const FIRST: JobRank = JobRank { priority: 0, start_ms: i64::MIN, order: 0 };
+
+    pub(crate) fn new(supports_priority: bool, priority: u8, start_ms: i64, order: u64) -> Self {
+        Self { priority: if supports_priority { priority } else { 0 }, start_ms, order }
     }
 }

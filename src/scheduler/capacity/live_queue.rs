@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU64;
 
 use crate::model::{Kind, PerKind, PerPool, Pool};
-use crate::scheduler::hold::Hold;
+use crate::scheduler::app::App;
 use crate::scheduler::key::Ratio;
 use crate::scheduler::node::Totals;
-use crate::scheduler::{AppSpec, GroupId};
+use crate::scheduler::policy::{Hold, LocalityEnd, View};
+use crate::scheduler::{AppSpec, GroupId, Level};
 
-use super::live_app::LiveApp;
-use super::queue_slots::{QueueSlots, UserRule};
+use super::queue_slots::{AppHolding, QueueSlots, UserRule};
 use super::{
-    CapacityQueue, JobLists, JobRank, KindReport, QueueDetail, QueueReport, SlotShare, SlotVerdict, UserLimit,
+    CapacityQueue, JobLists, JobRank, KindReport, MissedOpportunities, QueueDetail, QueueReport, SlotShare,
+    SlotVerdict, UserLimit, WaitFactor,
 };
 
 #[derive(Debug)]
@@ -57,7 +58,6 @@ impl LiveQueue {
         self.cluster_slots = cluster_slots(totals);
     }
 
-    /// The limit of the queue or the user that keeps an app from one more task.
     pub(super) fn slot_limit(&self, live: &LiveApp, kind: Kind) -> Option<Hold> {
         let slots = &self.slots[kind];
         match slots.verdict(live.user, live.slots_per_task[kind]) {
@@ -72,8 +72,7 @@ impl LiveQueue {
         }
     }
 
-    /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts
-    /// as full.
+    /// What it holds of its part of the slots, whole slots or not, by which queues are sorted. One without a part counts as full.
     pub(super) fn fill(&self, pool: Pool, occupied: u32) -> Ratio {
         let percent_millionths = self.settings.capacity().times(1_000_000);
         let whole = NonZeroU64::new(percent_millionths.saturating_mul(self.cluster_slots[pool]));
@@ -99,12 +98,10 @@ impl LiveQueue {
         &self.settings
     }
 
-    /// The place of an app among its jobs.
     pub(super) fn rank_of(&self, app: &AppSpec) -> JobRank {
         JobRank::new(self.settings.supports_priority(), app.priority, app.start_ms, app.order)
     }
 
-    /// Its numbers at this moment, for pages.
     pub(super) fn detail(&self) -> QueueDetail {
         QueueDetail {
             settings: self.settings.clone(),
@@ -115,7 +112,6 @@ impl LiveQueue {
         }
     }
 
-    /// Its scheduling information.
     pub(super) fn report(&self) -> String {
         let usage = PerKind::new(self.slots.map.usage(), self.slots.reduce.usage());
         let kind = |kind: Kind| KindReport { share: self.slots[kind].share(), usage: &usage[kind] };
@@ -130,11 +126,47 @@ fn cluster_slots(totals: &Totals) -> PerPool<u64> {
     PerPool::new(map, reduce, totals.all_slots())
 }
 
-/// Slots of all pools.
 pub(super) fn sum(held: PerPool<u32>) -> u32 {
     held.map.saturating_add(held.reduce).saturating_add(held.container)
 }
 
 fn rule(settings: &CapacityQueue) -> UserRule {
     UserRule { minimum_percent: settings.minimum_user_limit_percent(), factor: settings.user_limit_factor() }
+}
+
+#[derive(Debug)]
+pub(super) struct LiveApp {
+    pub(super) queue: GroupId,
+    /// The part of the queue that belongs to its user.
+    pub(super) user: GroupId,
+    pub(super) slots_per_task: PerKind<u32>,
+    pub(super) holding: PerKind<AppHolding>,
+    /// Reservations that this heartbeat turned into tasks; they count until it ends.
+    pub(super) used_reservations: PerKind<u32>,
+    pub(super) is_active: PerKind<bool>,
+    pub(super) unfinished_maps: u32,
+    pub(super) wait: MissedOpportunities,
+    /// Hosts with a tracker when it began; none where it had begun before this policy.
+    pub(super) cluster_hosts: Option<u64>,
+    /// Most distinct hosts that held the input of its maps, until it was asked for one.
+    pub(super) split_hosts: u64,
+    /// Fixed when it is first asked for a map.
+    pub(super) wait_factor: Option<WaitFactor>,
+}
+
+impl LiveApp {
+    /// The part of the cluster's hosts that must have passed it over before it gets a far map.
+    pub(super) fn wait_factor(&self, app: &App, view: &View<'_>) -> WaitFactor {
+        let cluster_hosts = self.cluster_hosts.unwrap_or(view.totals.hosts);
+        let computed = || WaitFactor::new(app.locality_wait_millionths, self.split_hosts, cluster_hosts);
+        self.wait_factor.unwrap_or_else(computed)
+    }
+
+    pub(super) fn far_wait(&self, app: &App, view: &View<'_>) -> Option<Hold> {
+        let waits = app.tables.map.waiting() > 0 && self.slots_per_task.map == 1;
+        let trackers = view.totals.nodes;
+        let left = self.wait.opportunities_left(self.unfinished_maps, trackers, self.wait_factor(app, view));
+        let hold = Hold::Locality { farthest: Level::Rack, until: LocalityEnd::AfterOffers(left) };
+        (waits && left > 0).then_some(hold)
+    }
 }

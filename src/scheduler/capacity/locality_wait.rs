@@ -3,9 +3,8 @@
 /// Opportunities of a job that got a reserved node: far maps are allowed until a near one resets the count.
 const OVERRIDDEN: u64 = 1_000_000;
 
-/// Opportunities since the last near map of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct LocalityWait {
+pub(crate) struct MissedOpportunities {
     opportunities: u64,
 }
 
@@ -16,13 +15,11 @@ pub(crate) struct WaitFactor {
     whole: u64,
 }
 
-impl LocalityWait {
-    /// The job is asked for a map.
+impl MissedOpportunities {
     pub(crate) fn count_opportunity(&mut self) {
         self.opportunities = self.opportunities.saturating_add(1);
     }
 
-    /// The job got a map near its data.
     pub(crate) fn reset(&mut self) {
         self.opportunities = 0;
     }
@@ -48,7 +45,6 @@ impl LocalityWait {
 }
 
 impl WaitFactor {
-    /// All trackers.
     pub(crate) const ONE: WaitFactor = WaitFactor { part: 1, whole: 1 };
 
     /// The factor of a job whose splits are on `split_hosts` distinct hosts of a cluster of `cluster_hosts`.
@@ -73,7 +69,7 @@ mod tests {
 
     #[test]
     fn a_far_map_waits_for_more_opportunities_than_the_trackers_that_count() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         let half = WaitFactor::new(1_000_000, 5, 10);
         let allowed: Vec<bool> = (0..4)
             .map(|_| {
@@ -88,7 +84,7 @@ mod tests {
 
     #[test]
     fn splits_without_hosts_never_wait() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.count_opportunity();
         assert!(wait.allows_off_switch(100, 100, WaitFactor::new(1_000_000, 0, 10)));
     }
@@ -96,7 +92,7 @@ mod tests {
     #[test]
     fn an_unknown_cluster_and_a_configured_factor_count_as_they_are() {
         assert_eq!(WaitFactor::new(1_000_000, 3, 0), WaitFactor::ONE);
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.count_opportunity();
         assert!(wait.allows_off_switch(9, 9, WaitFactor::new(100_000, 9, 9)));
         assert!(!wait.allows_off_switch(10, 10, WaitFactor::new(100_000, 9, 9)));
@@ -104,7 +100,7 @@ mod tests {
 
     #[test]
     fn a_reserved_node_ends_the_wait_until_a_near_map() {
-        let mut wait = LocalityWait::default();
+        let mut wait = MissedOpportunities::default();
         wait.ignore_distance();
         assert!(wait.allows_off_switch(10_000, 10_000, WaitFactor::ONE));
         wait.reset();

@@ -10,27 +10,22 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, PerPool, Pool};
-use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
 use crate::scheduler::constraint::JobPlan;
-use crate::scheduler::container::offered_container::OfferedContainer;
-use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::group::Group;
-use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::hold::Hold;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{
+    AppDetail, AppRefusal, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, NewApp, OfferedContainer,
+    Policy, SKIP_BUDGET, Verdict, View,
+};
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
-use super::live_app::LiveApp;
-use super::live_queue::{LiveQueue, sum};
+use super::live_queue::{LiveApp, LiveQueue, sum};
 use super::queue_slots::AppHolding;
 use super::{
-    CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, LocalityWait, QueuedJobDetail, SlotVerdict,
+    CapacityConfig, CapacityQueue, JobReport, JobStage, ListedJob, MissedOpportunities, QueuedJobDetail, SlotVerdict,
 };
 
 #[derive(Debug)]
@@ -128,7 +123,7 @@ impl Capacity {
                 used_reservations: PerKind::default(),
                 is_active: PerKind::default(),
                 unfinished_maps: 0,
-                wait: LocalityWait::default(),
+                wait: MissedOpportunities::default(),
                 cluster_hosts: None,
                 split_hosts: 0,
                 wait_factor: None,
@@ -317,7 +312,6 @@ impl Capacity {
         }
     }
 
-    /// Wakes a user whose slots became fewer.
     fn wake_user(&self, queue: GroupId, user: GroupId, reaction: &mut Reaction<'_>) {
         let has_one_size = |queue: &LiveQueue| Kind::ALL.into_iter().all(|kind| queue.slots[kind].has_one_size());
         match self.queues.get(&queue).is_some_and(has_one_size) {
@@ -326,7 +320,6 @@ impl Capacity {
         }
     }
 
-    /// Wakes what raised limits let run again.
     fn release(&mut self, id: GroupId, reaction: &mut Reaction<'_>) {
         let Some(queue) = self.queues.get_mut(&id) else { return };
         for kind in Kind::ALL {
@@ -586,7 +579,6 @@ fn has_pending_tasks(app: &App, kind: Kind) -> bool {
     }
 }
 
-/// Whether an app is paused and nothing of it runs.
 fn has_paused(app: &App) -> bool {
     app.is_paused && app.running == PerPool::default()
 }

@@ -17,7 +17,6 @@ pub(super) struct AppHolding {
     pub(super) slots: u32,
 }
 
-/// The settings that limit a user.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct UserRule {
     pub(super) minimum_percent: u32,
@@ -29,7 +28,6 @@ pub(super) struct UserRule {
 pub(super) struct Released {
     /// The queue has room again below its maximum.
     pub(super) queue: bool,
-    /// Groups of users below the raised limit.
     pub(super) users: Vec<GroupId>,
     /// Tasks took different numbers of slots until now: apps may be parked one by one, and users will be from now on.
     pub(super) single_apps: bool,
@@ -48,7 +46,6 @@ pub(super) struct QueueSlots {
     active_users: u32,
     /// Numbers of slots that a task of some app takes.
     sizes: BTreeMap<u32, TaskSize>,
-    /// [`Self::has_one_size`] at the last look.
     had_one_size: bool,
 }
 
@@ -94,7 +91,6 @@ impl QueueSlots {
         self.rule = rule;
     }
 
-    /// Replaces the share when the cluster or the configuration changed.
     pub(super) fn set_share(&mut self, share: SlotShare) {
         self.share = share;
     }
@@ -111,7 +107,6 @@ impl QueueSlots {
         self.sizes.entry(slots_per_task).or_default().apps += 1;
     }
 
-    /// Removes an app that holds nothing and is not active.
     pub(super) fn remove_app(&mut self, user: GroupId, slots_per_task: u32) {
         if let Some(size) = self.sizes.get_mut(&slots_per_task) {
             size.apps = size.apps.saturating_sub(1);
@@ -127,7 +122,6 @@ impl QueueSlots {
         }
     }
 
-    /// An app of a user holds more or less than before.
     pub(super) fn change_holding(&mut self, user: GroupId, before: AppHolding, after: AppHolding) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         self.by_slots.remove(&(entry.held.slots, user));
@@ -136,7 +130,6 @@ impl QueueSlots {
         self.held.replace(before, after);
     }
 
-    /// An app of a user has pending tasks now, or none any more.
     pub(super) fn set_active(&mut self, user: GroupId, is_active: bool) {
         let Some(entry) = self.users.get_mut(&user) else { return };
         let was_active = entry.active_apps > 0;
@@ -148,7 +141,6 @@ impl QueueSlots {
         }
     }
 
-    /// What the limits say about one more task of a user.
     pub(super) fn verdict(&self, user: GroupId, slots_per_task: u32) -> SlotVerdict {
         self.user_limit().verdict(self.occupied_by(user), slots_per_task)
     }
@@ -187,7 +179,6 @@ impl QueueSlots {
         released
     }
 
-    /// What the queue uses, for texts.
     pub(super) fn usage(&self) -> SlotUsage {
         let by_user = self.users.values().map(|user| (Arc::clone(&user.name), user.held.slots));
         SlotUsage { running_tasks: self.held.running_tasks, occupied: self.held.slots, by_user: by_user.collect() }
@@ -197,7 +188,6 @@ impl QueueSlots {
         self.users.get(&user).map_or(0, |user| user.held.slots)
     }
 
-    /// Its slots at this moment, for pages.
     pub(super) fn detail(&self) -> QueueSlotsDetail {
         QueueSlotsDetail {
             share: self.share,

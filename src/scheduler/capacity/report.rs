@@ -6,7 +6,7 @@ use std::fmt;
 use crate::model::PerKind;
 
 use super::java_float::{JavaFloat, JavaPercent};
-use super::{CapacityQueue, SlotShare, SlotUsage, StageCounts};
+use super::{CapacityQueue, JobStage, SlotShare, SlotUsage, StageCounts};
 
 const SEPARATOR: &str = "-------------";
 
@@ -16,11 +16,9 @@ pub(crate) struct QueueReport<'a> {
     pub(crate) queue: &'a CapacityQueue,
     pub(crate) slots: PerKind<KindReport<'a>>,
     pub(crate) jobs: StageCounts,
-    /// Users with a job in it.
     pub(crate) users: u64,
 }
 
-/// One kind of slot in a [`QueueReport`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KindReport<'a> {
     pub(crate) share: SlotShare,
@@ -89,5 +87,41 @@ impl fmt::Display for JobReport {
             slots(running.reduce, each.reduce),
             slots(reserved.reduce, each.reduce)
         )
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueueDetail {
+    pub(crate) settings: CapacityQueue,
+    pub(crate) slots: PerKind<QueueSlotsDetail>,
+    pub(crate) jobs: StageCounts,
+    pub(crate) users: u64,
+    /// Maps and reduces of initialising and running jobs.
+    pub(crate) active_tasks: u64,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct QueueSlotsDetail {
+    /// The queue's slots in the cluster as it is now.
+    pub(crate) share: SlotShare,
+    pub(crate) usage: SlotUsage,
+    pub(crate) active_users: u32,
+    /// Slots that one user may hold now, tasks of one slot each.
+    pub(crate) user_limit: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct QueuedJobDetail {
+    pub(crate) stage: JobStage,
+    pub(crate) slots_per_task: PerKind<u32>,
+    /// Slots of nodes that are reserved for it, as its queue counts them.
+    pub(crate) reserved_slots: PerKind<u32>,
+}
+
+impl QueueSlotsDetail {
+    /// Occupied slots in percent of the queue's slots, with one decimal as the original prints it.
+    pub(crate) fn occupied_percent(&self) -> String {
+        let (occupied, capacity) = (self.usage.occupied, self.share.capacity);
+        JavaPercent { part: u64::from(occupied), whole: u64::from(capacity) }.to_string()
     }
 }

@@ -13,7 +13,6 @@ use super::model::Model;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimedWork {
     pub work: JobWork,
-    /// When it was submitted.
     pub arrival_us: i64,
     /// Now, the arrival or later.
     pub now_us: i64,
@@ -33,13 +32,11 @@ pub(crate) struct SlotSupply {
 pub struct JobPlan {
     /// Least maps at a time.
     pub maps: u32,
-    /// When they start.
     pub start_us: i64,
     /// When all its reduces must have started.
     pub latest_reduce_start_us: i64,
 }
 
-/// The test of a deadline with its numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Assessment {
     /// The least maps at a time that keep it; none: no number does.
@@ -53,7 +50,6 @@ pub(crate) struct Assessment {
     pub(crate) free_reduces: u64,
     /// When all its reduces must have started, after its arrival.
     pub(crate) latest_reduce_start: Seconds,
-    /// What keeps it, or why it is not taken.
     pub(crate) verdict: Result<JobPlan, DeadlineRejection>,
 }
 
@@ -70,17 +66,10 @@ pub(crate) struct WhatIf {
 pub(crate) enum DeadlineRejection {
     #[error("deadline lies in the past")]
     InThePast,
-    /// There is no time for a map.
     #[error("deadline {deadline} s is shorter than copy and reduce alone ({least} s)")]
-    TooShort {
-        deadline: Seconds,
-        /// What copy and reduce take.
-        least: Seconds,
-    },
-    /// There is nothing to run on.
+    TooShort { deadline: Seconds, least: Seconds },
     #[error("deadline {deadline} s cannot be kept: no worker is connected")]
     NoWorker { deadline: Seconds },
-    /// There are too few map slots, now or when promises end.
     #[error(
         "deadline {deadline} s needs {}, {free} free{}{}",
         counted(*.needed, "map slot"),
@@ -89,16 +78,13 @@ pub(crate) enum DeadlineRejection {
     )]
     Maps {
         deadline: Seconds,
-        /// The least maps at a time that keep it.
         needed: u32,
-        /// Map slots without a promise.
         free: u64,
         /// Until when no more are, epoch microseconds; none: for ever.
         until_us: Option<i64>,
         /// The earliest deadline that is taken now; none: no deadline is.
         earliest: Option<Seconds>,
     },
-    /// There are too few reduce slots when its reduces must start.
     #[error(
         "deadline {deadline} s needs {} at {at} s after submission, {free} free then{}",
         counted(*.needed, "reduce slot"),
@@ -110,7 +96,6 @@ pub(crate) enum DeadlineRejection {
         at: Seconds,
         /// Reduce slots without a promise then.
         free: u64,
-        /// The earliest deadline that is taken now; none: no deadline is.
         earliest: Option<Seconds>,
     },
 }
@@ -171,9 +156,6 @@ impl TimedWork {
 }
 
 /// Whether the slots that no other job was promised keep the deadline of a job, now or when promises end.
-///
-/// # Errors
-/// Why they do not, with the earliest deadline that they would keep.
 pub(crate) fn admit(
     job: &TimedWork,
     model: Model,
@@ -195,7 +177,6 @@ pub(crate) fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: Sl
     WhatIf { assessment: assess(job, model, ledger, supply), earliest: test.earliest() }
 }
 
-/// A job, and what it is tested against.
 struct AdmissionTest<'a> {
     job: &'a TimedWork,
     model: Model,
@@ -302,4 +283,11 @@ impl<'a> AdmissionTest<'a> {
         let due_us = due_us.max(self.job.now_us.saturating_add(1));
         (due_us < i64::MAX).then(|| self.job.since_arrival(due_us))
     }
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("Job {name} rejected by the constraint scheduler: {rejection}")]
+pub struct RejectedJob {
+    pub(crate) name: String,
+    pub(crate) rejection: DeadlineRejection,
 }

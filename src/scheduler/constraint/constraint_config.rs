@@ -1,25 +1,27 @@
 //! The configuration of the constraint scheduler (`mapred.constraint-scheduler.*`).
 
-use super::{HistoryConfig, KeySpread, Model};
+use super::{Costs, InputVolume, JobWork, KeySpread, Model};
 
-/// How the scheduler admits, assigns and treats what is late.
+/// How costs are learned from jobs that have run (`mapred.constraint-scheduler.history.*`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HistoryConfig {
+    pub(crate) enabled: bool,
+    /// Jobs of which a cost must be known before it counts.
+    pub(crate) min_samples: u32,
+    /// Weight of the last job in the mean, millionths.
+    pub(crate) alpha_millionths: u64,
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ConstraintConfig {
-    /// How work is divided among slots.
     pub model: Model,
-    /// How many slots a job with a deadline gets.
     pub strategy: Strategy,
-    /// What becomes of a job that misses its deadline.
     pub on_missed: OnMissed,
-    /// What becomes of a job whose deadline cannot be kept.
     pub admission: Admission,
-    /// For how long an admitted job is promised its map slots.
     pub slots: AdmissionSlots,
     /// Whether a job that is at risk gets more slots while some are free.
     pub escalates: bool,
-    /// Costs of jobs of which nothing else is known.
     pub default_costs: DefaultCosts,
-    /// How costs are learned from jobs that have run.
     pub history: HistoryConfig,
 }
 
@@ -107,7 +109,6 @@ pub struct DeadlineSpec {
     pub(crate) keys: KeySpread,
 }
 
-/// A deadline as stated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub(crate) enum Due {
     /// So long after the submission, ms (`mapred.job.deadline.ms`).
@@ -123,4 +124,52 @@ pub(crate) enum StatedCost {
     UsPerMb(u64),
     /// The time of one task, ms (`mapred.job.deadline.map.task.ms`, `mapred.job.deadline.reduce.task.ms`).
     TaskMs(u64),
+}
+
+impl DeadlineSpec {
+    /// When the job is due, epoch microseconds; too late for any number is as late as there is.
+    pub(crate) fn due_us(&self, submit_ms: i64) -> i64 {
+        let due_ms = match self.due {
+            Due::AfterMs(ms) => submit_ms.saturating_add_unsigned(ms),
+            Due::AtMs(ms) => ms,
+        };
+        due_ms.saturating_mul(1_000)
+    }
+
+    /// The work of the job: by what it states, else by what is believed of it.
+    pub(crate) fn work(&self, input: &InputVolume, reduces: u32, believed: &Costs) -> JobWork {
+        let per_mb = |stated, believed| match stated {
+            Some(StatedCost::UsPerMb(us_per_mb)) => us_per_mb,
+            Some(StatedCost::TaskMs(_)) | None => believed,
+        };
+        let costs = Costs {
+            map_us_per_mb: per_mb(self.map, believed.map_us_per_mb),
+            reduce_us_per_mb: per_mb(self.reduce, believed.reduce_us_per_mb),
+            copy_us_per_mb: self.copy_us_per_mb.unwrap_or(believed.copy_us_per_mb),
+            filter_millionths: self.filter_millionths.unwrap_or(believed.filter_millionths),
+        };
+        let mut work = costs.work(input, reduces, self.keys);
+        if let Some(StatedCost::TaskMs(ms)) = self.map {
+            work.map_us = tasks_us(ms, work.maps);
+            work.longest_map_us = longest_us(work.map_us, input);
+        }
+        if let Some(StatedCost::TaskMs(ms)) = self.reduce {
+            work.reduce_us = tasks_us(ms, reduces);
+        }
+        work
+    }
+}
+
+fn tasks_us(task_ms: u64, tasks: u32) -> u64 {
+    task_ms.saturating_mul(1_000).saturating_mul(tasks.into())
+}
+
+/// The part of the largest split in the time of all; of splits without content an equal one.
+fn longest_us(all_us: u64, input: &InputVolume) -> u64 {
+    let (part, whole) = match input.bytes {
+        0 => (1, u128::from(input.splits.max(1))),
+        bytes => (u128::from(input.largest_bytes), bytes),
+    };
+    // A part of a number that fits.
+    u64::try_from((u128::from(all_us) * part).div_ceil(whole)).unwrap_or(u64::MAX)
 }

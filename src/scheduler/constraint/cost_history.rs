@@ -2,17 +2,10 @@
 
 use std::collections::VecDeque;
 
-use super::KnownCosts;
+use crate::model::PerKind;
 
-/// How costs are learned from jobs that have run (`mapred.constraint-scheduler.history.*`).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct HistoryConfig {
-    pub(crate) enabled: bool,
-    /// Jobs of which a cost must be known before it counts.
-    pub(crate) min_samples: u32,
-    /// Weight of the last job in the mean, millionths.
-    pub(crate) alpha_millionths: u64,
-}
+use super::constraint_config::HistoryConfig;
+use super::{Costs, DeadlineSpec, DefaultCosts, KnownCosts};
 
 /// What the last jobs of a class have cost, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -20,9 +13,6 @@ pub struct HistoryConfig {
 pub(crate) struct CostHistory {
     jobs: VecDeque<KnownCosts>,
 }
-
-/// The ratio 1, in millionths.
-const ONE: u64 = 1_000_000;
 
 impl Default for HistoryConfig {
     fn default() -> Self {
@@ -70,6 +60,69 @@ fn smoothed(numbers: &[u64], alpha_millionths: u64) -> Option<u64> {
         u64::try_from(sum.div_ceil(ONE.into())).unwrap_or(u64::MAX)
     };
     numbers.iter().copied().reduce(next)
+}
+
+/// Longest name of any part of a class, bytes.
+const MAX_BYTES: usize = 256;
+
+/// Jobs that are expected to cost the same: those of a user that have the same name, but for digits, and the same code.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct JobClass {
+    pub(crate) user: String,
+    /// Their name without digits.
+    pub(crate) name: String,
+    /// The class that maps, or empty.
+    pub(crate) mapper: String,
+    /// The class that reduces, or empty.
+    pub(crate) reducer: String,
+}
+
+impl JobClass {
+    /// The class of a job with that name and those classes of code. Long texts are cut.
+    pub(crate) fn new(user: &str, name: &str, code: &PerKind<Option<String>>) -> Self {
+        let named = |text: &Option<String>| cut(text.as_deref().unwrap_or_default());
+        let digitless: String = name.chars().filter(|character| !character.is_ascii_digit()).collect();
+        Self { user: user.to_owned(), name: cut(&digitless), mapper: named(&code.map), reducer: named(&code.reduce) }
+    }
+}
+
+fn cut(text: &str) -> String {
+    text[..text.floor_char_boundary(MAX_BYTES)].to_owned()
+}
+
+/// The ratio 1, in millionths.
+const ONE: u64 = 1_000_000;
+
+/// What is believed of a job's costs, beside what it states. It stays with the job: jobs that end later change nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct JobEstimate {
+    /// By the jobs of its class before it.
+    pub(crate) history: KnownCosts,
+    /// By its own first maps, where nothing else is known: of one MB of input, microseconds.
+    #[serde(default)]
+    pub(crate) first_maps_us_per_mb: Option<u64>,
+    /// The time of its slowest map once its promise was over and it still ran, whatever else is known, microseconds.
+    #[serde(default)]
+    pub(crate) slowest_map_us: Option<u64>,
+}
+
+impl JobEstimate {
+    /// What the job costs where it states nothing.
+    pub(crate) fn costs(&self, default: &DefaultCosts) -> Costs {
+        let history = &self.history;
+        let map = history.map_us_per_mb.or(self.first_maps_us_per_mb);
+        Costs {
+            map_us_per_mb: map.unwrap_or(default.map_us_per_mb),
+            reduce_us_per_mb: history.reduce_us_per_mb.unwrap_or(default.reduce_us_per_mb),
+            copy_us_per_mb: history.copy_us_per_mb.unwrap_or(default.copy_us_per_mb),
+            filter_millionths: history.filter_millionths.unwrap_or(ONE),
+        }
+    }
+
+    /// Whether its first maps shall show what maps cost: neither the job nor history says.
+    pub(crate) fn awaits_first_maps(&self, stated: &DeadlineSpec) -> bool {
+        stated.map.is_none() && self.history.map_us_per_mb.is_none() && self.first_maps_us_per_mb.is_none()
+    }
 }
 
 #[cfg(test)]

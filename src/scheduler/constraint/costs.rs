@@ -1,8 +1,6 @@
 //! What a unit of input costs a job.
 
-use super::input_volume::InputVolume;
-use super::job_work::JobWork;
-use super::key_spread::KeySpread;
+use super::job_work::{InputVolume, JobWork, KeySpread};
 
 /// Bytes of the MB that costs are given for.
 const MB: u128 = 1 << 20;
@@ -23,8 +21,7 @@ pub(crate) struct Costs {
 }
 
 impl Costs {
-    /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither
-    /// copies nor reduces.
+    /// The work of a job by these costs, each duration rounded up to whole microseconds. A job without reduces neither copies nor reduces.
     pub(crate) fn work(&self, input: &InputVolume, reduces: u32, keys: KeySpread) -> JobWork {
         let of_output = |us_per_mb: u64| match reduces {
             0 => 0,
@@ -46,4 +43,19 @@ impl Costs {
 fn duration_us(bytes: u128, us_per_mb: u64, ratio_millionths: u128) -> u64 {
     let product = bytes.checked_mul(us_per_mb.into()).and_then(|product| product.checked_mul(ratio_millionths));
     product.and_then(|product| u64::try_from(product.div_ceil(MB * ONE)).ok()).unwrap_or(u64::MAX)
+}
+
+/// What is known of costs, each by itself: of one job that has run, or of many.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct KnownCosts {
+    pub(crate) map_us_per_mb: Option<u64>,
+    pub(crate) reduce_us_per_mb: Option<u64>,
+    pub(crate) copy_us_per_mb: Option<u64>,
+    pub(crate) filter_millionths: Option<u64>,
+}
+
+impl KnownCosts {
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }

@@ -1,9 +1,10 @@
 //! A job with a deadline: its plan, what is left of it, and whether it keeps its deadline.
 
+use std::collections::VecDeque;
+
 use crate::model::{Kind, PerKind};
 
 use super::overrun::TaskRounds;
-use super::running_maps::RunningMaps;
 use super::{
     AdmissionSlots, AppDeadline, ConstraintConfig, DeadlineDetail, DeadlineState, JobPlan, JobWork, MapClaim, Model,
     Overrun, Promise,
@@ -37,7 +38,6 @@ pub(super) struct DeadlineJob {
     arrival_us: i64,
     pub(super) state: DeadlineState,
     phase: PlanPhase,
-    /// When its maps start.
     start_us: i64,
     /// When its maps have ended, if all is as believed.
     maps_until_us: i64,
@@ -47,13 +47,11 @@ pub(super) struct DeadlineJob {
     minimum: PerKind<u32>,
     /// When all its reduces must have started.
     latest_reduce_start_us: i64,
-    /// When its last map ended.
     reduce_start_us: Option<i64>,
     /// When its reduces should have ended.
     reduces_until_us: i64,
     /// Tasks that are neither done nor given up.
     left: PerKind<u32>,
-    /// Slots that it holds.
     held: PerKind<u32>,
     /// Of these, what counts as held by the promised.
     pub(super) counted_held: PerKind<u32>,
@@ -112,7 +110,6 @@ impl DeadlineJob {
         self.noted_moment_us = None;
     }
 
-    /// Promises it slots for what is left of it.
     pub(super) fn set_plan(&mut self, plan: JobPlan, model: Model, slots: AdmissionSlots, now_us: i64) {
         let work = self.work_left(model, now_us);
         self.state = DeadlineState::OnTime;
@@ -279,7 +276,6 @@ impl DeadlineJob {
         }
     }
 
-    /// When its phase ends by the clock; none: it does not.
     pub(super) fn next_moment_us(&self) -> Option<i64> {
         let has_maps = self.state != DeadlineState::Late && self.left.map > 0;
         match self.phase {
@@ -304,7 +300,6 @@ impl DeadlineJob {
         ReducePlan { at_a_time, start_us, until_us: self.deadline.due_us, is_kept: true }
     }
 
-    /// All reduces together if they start now.
     pub(super) fn all_reduces(&self, model: Model, start_us: i64) -> ReducePlan {
         let work = &self.deadline.work;
         let end_us = start_us.saturating_add_unsigned(model.after_maps_us(work));
@@ -388,7 +383,6 @@ impl DeadlineJob {
         matches!(self.phase, PlanPhase::Before | PlanPhase::Within)
     }
 
-    /// What is left of it, for a plan that begins now.
     pub(super) fn work_left(&self, model: Model, now_us: i64) -> JobWork {
         let work = self.deadline.work;
         match model {
@@ -427,4 +421,35 @@ pub(super) struct TrackedJob {
     pub(super) state: DeadlineState,
     pub(super) needs_plan: bool,
     pub(super) are_reduces_long: bool,
+}
+
+/// When the running maps of a job began, the first first. Which of them has ended is not known: the first is taken.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct RunningMaps {
+    starts_us: VecDeque<i64>,
+}
+
+impl RunningMaps {
+    /// So many run now; those that were not noted began now.
+    pub(super) fn set_count(&mut self, count: u32, now_us: i64) {
+        let count = count as usize;
+        while self.starts_us.len() > count {
+            self.starts_us.pop_front();
+        }
+        self.starts_us.resize(count, now_us);
+    }
+
+    /// The time that they have run, each at most `longest_us`.
+    pub(super) fn elapsed_us(&self, longest_us: u64, now_us: i64) -> u64 {
+        let elapsed = |start_us: &i64| u64::try_from(now_us.saturating_sub(*start_us)).unwrap_or(0).min(longest_us);
+        self.starts_us.iter().map(elapsed).fold(0, u64::saturating_add)
+    }
+
+    pub(super) fn first_start_us(&self) -> Option<i64> {
+        self.starts_us.front().copied()
+    }
+
+    pub(super) fn count(&self) -> u32 {
+        u32::try_from(self.starts_us.len()).unwrap_or(u32::MAX)
+    }
 }

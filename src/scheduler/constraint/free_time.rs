@@ -9,15 +9,11 @@ use super::sums_by_time::ValueStep;
 /// Map slots for all maps of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct MapWindow {
-    /// So many at a time.
     pub(super) slots: u32,
-    /// Since when.
     pub(super) start_us: i64,
-    /// Until when.
     pub(super) end_us: i64,
 }
 
-/// Map slots beside promises.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FreeTime<'a> {
     pub(super) model: Model,
@@ -33,7 +29,6 @@ struct Rectangles<'a> {
     free: FreeTime<'a>,
     /// When they began and how many slots they have, in ascending order of both.
     open: Vec<(i64, u32)>,
-    /// The window that ends first.
     best: Option<MapWindow>,
 }
 
@@ -87,7 +82,6 @@ impl<'a> FreeTime<'a> {
         }
     }
 
-    /// Slots that are free from now on for so long.
     pub(super) fn free_for(&self, during_us: u64) -> u64 {
         self.slots.saturating_sub(self.ledger.most_maps(self.now_us, self.last_us(during_us)))
     }

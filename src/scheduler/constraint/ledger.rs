@@ -6,20 +6,16 @@ use crate::scheduler::AppId;
 
 use super::sums_by_time::SumsByTime;
 
-/// What one admitted job may claim.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Promise {
     /// Map slots, in times that do not overlap.
     pub(crate) maps: [MapClaim; 2],
     /// Reduce slots, from `reduces_from_us` to `until_us`.
     pub(crate) reduces: u32,
-    /// When its reduces start, at the latest.
     pub(crate) reduces_from_us: i64,
-    /// When they have ended.
     pub(crate) until_us: i64,
 }
 
-/// Map slots for a time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MapClaim {
     pub(crate) slots: u32,
@@ -37,7 +33,6 @@ pub(crate) struct Ledger {
 }
 
 impl MapClaim {
-    /// From now on, for ever.
     pub(crate) const fn lasting(slots: u32) -> Self {
         Self { slots, from_us: i64::MIN, until_us: i64::MAX }
     }
@@ -89,17 +84,14 @@ impl Ledger {
         others
     }
 
-    /// What a job is promised.
     pub(crate) fn get(&self, app: AppId) -> Option<Promise> {
         self.promises.get(&app).copied()
     }
 
-    /// Map slots that are promised at a moment.
     pub(crate) fn maps_at(&self, at_us: i64) -> u64 {
         unsigned(self.maps.at(at_us))
     }
 
-    /// Map slots that are promised, by time.
     pub(super) fn maps(&self) -> &SumsByTime {
         &self.maps
     }
@@ -141,8 +133,7 @@ impl Ledger {
         unsigned(self.reduces.peak_between(from_us, until_us))
     }
 
-    /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`, both ends
-    /// included.
+    /// The first moment from `from_us` on, from which no more than `most` reduces are promised for `during_us`, both ends included.
     pub(crate) fn earliest_reduces(&self, most: u64, from_us: i64, during_us: u64) -> i64 {
         let most = i64::try_from(most).unwrap_or(i64::MAX);
         // After the last deadline nothing is promised.

@@ -2,8 +2,7 @@
 //!
 //! Points in time are microseconds since any common start, so that a deadline may lie before now.
 
-use super::job_work::JobWork;
-use super::key_spread::KeySpread;
+use super::job_work::{JobWork, KeySpread};
 
 /// How work is divided among slots (`mapred.constraint-scheduler.model`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,8 +57,7 @@ impl Model {
         }
     }
 
-    /// The earliest deadline that so many map slots keep if the first map starts at `start_us`; none without a slot for a
-    /// job with maps.
+    /// The earliest deadline that so many map slots keep if the first map starts at `start_us`; none without a slot for a job with maps.
     pub(crate) fn earliest_deadline_us(self, work: &JobWork, start_us: i64, map_slots: u32) -> Option<i64> {
         let map_us = self.maps_us(work, map_slots)?;
         let after_us = map_us.saturating_add(self.after_maps_us(work));
@@ -90,12 +88,10 @@ impl Model {
         work.copy_us.saturating_add(self.reduce_round_us(work))
     }
 
-    /// Time of one round of maps.
     pub(crate) fn map_round_us(self, work: &JobWork) -> u64 {
         work.longest_map_us.saturating_add(self.wait_us())
     }
 
-    /// Time of one round of reduces.
     pub(crate) fn reduce_round_us(self, work: &JobWork) -> u64 {
         match work.reduces {
             0 => 0,

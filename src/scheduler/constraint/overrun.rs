@@ -4,7 +4,6 @@ use std::fmt;
 
 use super::{ConstraintConfig, JobPlan, JobWork, Model, Seconds};
 
-/// How late a job ends at least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Overrun {
     takes_us: u64,
@@ -12,7 +11,6 @@ pub(crate) struct Overrun {
     late_us: i64,
 }
 
-/// What takes too long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Taking {
     /// One task of each kind after the other, with the copy between, each with a slot as soon as it may run.
@@ -67,7 +65,6 @@ impl Overrun {
         })
     }
 
-    /// Of a job with maps left.
     pub(super) fn of_maps(work: &JobWork, model: Model, maps: TaskRounds, due_us: i64) -> Option<Self> {
         let end_us = maps.end_us(model.map_round_us(work)).saturating_add_unsigned(model.after_maps_us(work));
         let takes_us = end_us.saturating_sub(maps.begin_us).max(0).unsigned_abs();
@@ -75,7 +72,6 @@ impl Overrun {
         Self::beyond(due_us, maps.begin_us, takes_us, what)
     }
 
-    /// Of a job whose maps are done.
     pub(super) fn of_reduces(work: &JobWork, model: Model, reduces: TaskRounds, due_us: i64) -> Option<Self> {
         let end_us = reduces.end_us(model.reduce_round_us(work));
         let takes_us = end_us.saturating_sub(reduces.begin_us).max(0).unsigned_abs();
@@ -87,7 +83,6 @@ impl Overrun {
         (late_us > 0).then_some(Self { takes_us, what, late_us })
     }
 
-    /// How late it ends at least, microseconds.
     pub(crate) fn late_us(self) -> i64 {
         self.late_us
     }

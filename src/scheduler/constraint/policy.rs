@@ -1,5 +1,4 @@
-//! The policy: earliest deadline first, each job with the least slots that keep its deadline; what no job is promised goes
-//! to the others.
+//! The policy: earliest deadline first, each job with the least slots that keep its deadline; what no job is promised goes to the others.
 //!
 //! No task is preempted, so a slot that may soon be claimed is not lent: what is beyond the promises is counted before each
 //! grant to a job that was promised nothing.
@@ -9,26 +8,23 @@ use std::collections::BTreeSet;
 use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, Now, PerKind, Pool, Violations};
-use crate::scheduler::admission::{AppRefusal, NewApp};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
-use crate::scheduler::container::offered_container::OfferedContainer;
-use crate::scheduler::detail::AppDetail;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
-use crate::scheduler::heartbeat::Heartbeat;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, SKIP_BUDGET};
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{
+    AppDetail, AppRefusal, Heartbeat, HeartbeatLimits, Leaf, NewApp, OfferedContainer, Policy, SKIP_BUDGET, Verdict,
+    View,
+};
 use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 
+use super::admission::TimeOfDay;
 use super::deadline_job::{DeadlineJob, ReducePlan};
-use super::loan::{Lending, has_free};
 use super::{
-    Admission, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Ledger, Model, OnMissed, RejectedJob, SlotSupply,
-    Strategy, TimedWork, WhatIf, admit, what_if,
+    Admission, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Ledger, Model, OnMissed, RejectedJob, Seconds,
+    SlotSupply, Strategy, TimedWork, WhatIf, admit, what_if,
 };
 
 #[derive(Debug)]
@@ -59,7 +55,6 @@ pub(crate) struct Constraint {
 const CLAIMS: u8 = 0;
 /// Jobs that have their minimums and may have more.
 const BEYOND_MINIMUM: u8 = 1;
-/// Jobs that missed their deadlines.
 const LATE: u8 = 2;
 /// Jobs without a deadline, by priority from here on.
 const BEST_EFFORT: u8 = 3;
@@ -67,7 +62,6 @@ const BEST_EFFORT: u8 = 3;
 /// A task of a job that was promised nothing is believed to end within this time.
 pub(super) const LENT_FOR_US: i64 = 3_600_000_000;
 
-/// What keeps a job from a slot, or does not.
 enum ListPlace {
     Claim,
     /// It may have one that is promised to no job.
@@ -97,8 +91,7 @@ impl Constraint {
         us(self.now.wall_ms)
     }
 
-    /// Slots that deadlines may count on: all but those of jobs that are promised nothing, and those that have no room
-    /// beside containers.
+    /// Slots that deadlines may count on: all but those of jobs that are promised nothing, and those that have no room beside containers.
     pub(super) fn supply(&self, totals: &Totals) -> SlotSupply {
         let of = |kind: Kind| {
             let others = totals.held[kind].saturating_sub(self.held[kind]);
@@ -120,7 +113,6 @@ impl Constraint {
         }
     }
 
-    /// What keeps an app from slots of a kind that are free.
     fn hold_of(&self, app: &App, kind: Kind, totals: &Totals) -> Option<Hold> {
         let job = self.jobs.get(&app.spec.id);
         if let Some(job) = job.filter(|job| kind == Kind::Reduce && !job.may_reduce()) {
@@ -431,7 +423,70 @@ impl Policy for Constraint {
     }
 }
 
-/// Epoch microseconds.
 pub(super) fn us(wall_ms: i64) -> i64 {
     wall_ms.saturating_mul(1_000)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lending {
+    /// A slot is free until it ends.
+    Lent,
+    /// A slot is free, but not for as long.
+    TooLong,
+    /// All slots are promised now, or for as long as a task of unknown length lasts.
+    Promised,
+}
+
+pub(super) fn has_free(kind: Kind, totals: &Totals) -> bool {
+    totals.slots[kind] > totals.held[kind].saturating_add(totals.occupied[kind])
+}
+
+impl Constraint {
+    /// Whether a task of an app gets a slot that is promised to no other before the task ends.
+    pub(super) fn lending(&self, app: AppId, kind: Kind, totals: &Totals) -> Lending {
+        let now_us = self.now_us();
+        let supply = self.supply(totals).slots[kind].saturating_sub(totals.occupied[kind]);
+        let soon_us = now_us.saturating_add(LENT_FOR_US);
+        let job = self.jobs.get(&app).filter(|job| job.state != DeadlineState::Late);
+        let is_free = has_free(kind, totals);
+        match (kind, job) {
+            (Kind::Reduce, _) if is_free && supply > self.ledger.most_reduces(now_us, soon_us) => Lending::Lent,
+            (Kind::Map, None) if is_free && supply > self.ledger.most_maps(now_us, soon_us) => Lending::Lent,
+            (Kind::Map, Some(job)) if is_free && supply > self.ledger.maps_at(now_us) => {
+                let until_us = now_us.saturating_add_unsigned(job.map_us(self.config.model).max(1) - 1);
+                let others = self.ledger.most_maps_beside(app, now_us, until_us);
+                match supply > others.saturating_add(job.held().map.into()) {
+                    true => Lending::Lent,
+                    false => Lending::TooLong,
+                }
+            }
+            _ => Lending::Promised,
+        }
+    }
+
+    pub(super) fn report(&self, app: &App, job: &DeadlineJob) -> String {
+        let since_arrival = |at_us: i64| Seconds { us: at_us.saturating_sub(job.arrival_us()) };
+        // It may have come after the last heartbeat.
+        let now_us = us(self.now.wall_ms).max(job.arrival_us());
+        let left = Seconds { us: job.due_us().saturating_sub(now_us) };
+        let minimum = job.minimum();
+        let start = job.planned_start_us().map(|start_us| format!(" from {}", TimeOfDay(start_us)));
+        let model = self.config.model;
+        let overrun = job.overrun(&self.config, now_us).map(|overrun| match job.is_admitted_as_fluid(model) {
+            true => format!(" Admitted by the fluid model, but {overrun}."),
+            false => format!(" But {overrun}."),
+        });
+        format!(
+            "Deadline {} s (left {left} s, {}). Maps {}/{} minimum{}. Reduces {}/{} minimum. Reduce start limit {} s.{}",
+            since_arrival(job.due_us()),
+            job.shown_state(&self.config, now_us),
+            app.running[Kind::Map],
+            minimum.map,
+            start.unwrap_or_default(),
+            app.running[Kind::Reduce],
+            minimum.reduce,
+            since_arrival(job.latest_reduce_start_us()),
+            overrun.unwrap_or_default(),
+        )
+    }
 }

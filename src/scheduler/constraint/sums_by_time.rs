@@ -43,7 +43,6 @@ impl SumsByTime {
         self.blocks.iter().flat_map(|block| block.changes.iter().copied())
     }
 
-    /// Adds to the change at a moment.
     pub(super) fn add(&mut self, at_us: i64, change: i64) {
         if change == 0 {
             return;
@@ -129,8 +128,7 @@ impl SumsByTime {
         None
     }
 
-    /// The first moment from `from_us` to `until_us` from which the value is at most this for `during_us`, the end not
-    /// included.
+    /// The first moment from `from_us` to `until_us` from which the value is at most this for `during_us`, the end not included.
     pub(super) fn first_low(&self, most: i64, during_us: u64, from_us: i64, until_us: i64) -> Option<i64> {
         let mut low_from = (self.at(from_us) <= most).then_some(from_us);
         for block in self.blocks.iter().skip(self.block_of(from_us)) {

@@ -14,9 +14,7 @@ use super::{CountedRows, RequestType};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContainerUsage {
-    /// Containers held, from grant to end.
     pub(crate) running: u32,
-    /// Slots that they stand for.
     pub(crate) held: u32,
     /// Containers that are wanted and could be granted at once.
     pub(crate) waiting: u64,
@@ -24,23 +22,16 @@ pub(crate) struct ContainerUsage {
 
 impl Scheduler {
     /// Whether [`Self::ask`] would accept rows; changes nothing.
-    ///
-    /// # Errors
-    /// Why not.
     pub(crate) fn check_ask(&self, id: AppId, rows: &[AskedRow]) -> Result<(), AskError> {
         let app = self.apps.get(&id).filter(|app| !app.draining).ok_or(AskError::UnknownApp(id))?;
         app.containers.as_deref().unwrap_or(&ContainerDemand::default()).check(rows)
     }
 
-    /// Sets rows of an application: each replaces the one of its type and name. `unreported`: the grants that the
-    /// application had not received when it sent them; its numbers still include these, so they are subtracted.
-    /// Afterwards each type of the call that wants nothing (`*` zero or absent) loses all its rows. Capabilities are
-    /// rounded up by the caller.
+    /// Sets rows of an application: each replaces the one of its type and name. `unreported`: the grants that the application had not
+    /// received when it sent them; its numbers still include these, so they are subtracted. Afterwards each type of the call that wants
+    /// nothing (`*` zero or absent) loses all its rows. Capabilities are rounded up by the caller.
     ///
-    /// [`Self::grant_containers`] then grants what can be granted at once.
-    ///
-    /// # Errors
-    /// Why the rows are not accepted; none was set then.
+    /// [`Self::grant_containers`] then grants what can be granted at once. An error has set none.
     pub(crate) fn ask(
         &mut self,
         id: AppId,
@@ -108,8 +99,7 @@ impl Scheduler {
         }
     }
 
-    /// Says whether a closed gate of an application is closed at every level; if not, its host or rack only counts as
-    /// far. At first false.
+    /// Says whether a closed gate of an application is closed at every level; if not, its host or rack only counts as far. At first false.
     pub(crate) fn set_strict_gates(&mut self, id: AppId, are_strict: bool) {
         if let Some(demand) = self.demand_mut(id) {
             demand.has_strict_gates = are_strict;
@@ -139,8 +129,7 @@ impl Scheduler {
         }
     }
 
-    /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`,
-    /// by name.
+    /// All rows of an application as they are now, in the order of their types; of a type hosts, then racks, then `*`, by name.
     #[cfg(test)]
     pub(crate) fn rows_of(&self, id: AppId) -> Vec<AskedRow> {
         self.demand(id).map_or(Vec::new(), ContainerDemand::all_rows)
@@ -162,8 +151,7 @@ impl Scheduler {
         })
     }
 
-    /// Memory and cores that are free for an application now on all nodes together, without those on its blacklist.
-    /// Saturates.
+    /// Memory and cores that are free for an application now on all nodes together, without those on its blacklist. Saturates.
     pub(crate) fn headroom(&self, id: AppId) -> Capability {
         let (mut memory_mb, mut vcores) = self.containers.nodes.free();
         let names = self.demand(id).into_iter().flat_map(ContainerDemand::blacklist);

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use crate::model::Capability;
+use crate::model::{Capability, Pool};
 use crate::scheduler::AppId;
 
-use super::{Earmark, RequestType};
+use super::RequestType;
 
 /// What a node has declared, and what containers hold of it. What tasks hold is counted by the node in slots.
 #[derive(Debug)]
@@ -19,7 +19,6 @@ pub(in crate::scheduler) struct Bag {
     pub(super) starved: Option<(AppId, RequestType)>,
     /// The application and type that its room is kept for.
     pub(super) reserved: Option<(AppId, RequestType)>,
-    /// Room that a round of preemption has found for what waits.
     pub(super) earmarked: Vec<Earmark>,
 }
 
@@ -113,4 +112,14 @@ impl Amount {
         (self.memory_mb, self.vcores) = (memory_mb, vcores);
         true
     }
+}
+
+/// Room of a node for one waiting task or container.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Earmark {
+    pub(crate) app: AppId,
+    pub(crate) pool: Pool,
+    pub(crate) room: Capability,
+    /// Whether it is the setup of a job, which its caller launches beside the tasks that wait.
+    pub(crate) is_setup: bool,
 }

@@ -1,5 +1,4 @@
-//! The table of one request type: its rows as gates, how far away its containers may be, and how long it has waited for
-//! nearer ones.
+//! The table of one request type: its rows as gates, how far away its containers may be, and how long it has waited for nearer ones.
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
@@ -21,7 +20,6 @@ pub(crate) const DEFAULT_LOCALITY_DELAY: u32 = 40;
 pub(super) struct LevelRules {
     /// Whether a closed gate is closed at every level.
     pub(super) has_strict_gates: bool,
-    /// Nodes that take containers.
     pub(super) nodes: u64,
     /// Misses before a container may be in the rack, where there are more nodes.
     pub(super) locality_delay: u32,
@@ -37,7 +35,6 @@ pub(super) struct Wishes {
     pub(super) racks: u32,
 }
 
-/// Where a node stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct NodeSite<'a> {
     pub(super) host: &'a str,
@@ -58,7 +55,6 @@ impl<'a> NodeSite<'a> {
     }
 }
 
-/// What the rows say of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SiteVerdict {
     /// A container may be granted here.
@@ -69,7 +65,6 @@ pub(super) enum SiteVerdict {
     Excluded,
 }
 
-/// One request type.
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct ContainerTable {
     rows: RequestTable<Arc<str>, Arc<str>>,
@@ -77,13 +72,11 @@ pub(in crate::scheduler) struct ContainerTable {
     fixed: BTreeSet<Arc<str>>,
     is_any_fixed: bool,
     max_running: Option<NonZeroU32>,
-    /// Nodes with room that locality alone refused since the last grant in a rack or on a node with a row. One farther away
-    /// leaves them: what is far is waited for once, not for each container (Hadoop 2
-    /// `RegularContainerAllocator.doAllocation`).
+    /// Nodes with room that locality alone refused since the last grant in a rack or on a node with a row. One farther away leaves them:
+    /// what is far is waited for once, not for each container (Hadoop 2 `RegularContainerAllocator.doAllocation`).
     misses: u64,
     /// What may be met, and for which nodes that was counted; none: not since the rows changed.
     wishes: Option<(NodesVersion, Wishes)>,
-    /// The node that is reserved for it.
     pub(super) reserved_on: Option<TrackerId>,
 }
 
@@ -96,7 +89,6 @@ impl ContainerTable {
         self.max_running
     }
 
-    /// How many rows there are beside `*`.
     pub(super) fn named_rows(&self) -> usize {
         self.rows.hosts.len() + self.rows.racks.len()
     }
@@ -138,7 +130,6 @@ impl ContainerTable {
         rows.into_iter().map(|(name, gate)| (name, gate.wanted())).filter(|(_, wanted)| *wanted > 0)
     }
 
-    /// All rows with their counts, by name.
     pub(super) fn rows(&self) -> Vec<(RowName, u32)> {
         let hosts = self.rows.hosts.sorted().into_iter().map(|(name, count)| (RowName::Host(name), count));
         let racks = self.rows.racks.sorted().into_iter().map(|(name, count)| (RowName::Rack(name), count));
@@ -178,8 +169,7 @@ impl ContainerTable {
         };
     }
 
-    /// The rows that nodes may meet; counted again where rows or nodes have changed since they were
-    /// [noted](Self::note_wishes).
+    /// The rows that nodes may meet; counted again where rows or nodes have changed since they were [noted](Self::note_wishes).
     pub(super) fn wishes(&self, nodes: &NodeIndex, topology: &Topology) -> Wishes {
         match self.wishes {
             Some((version, wishes)) if version == nodes.version() => wishes,
@@ -206,8 +196,7 @@ impl ContainerTable {
         self.rows.hosts.wanted_where(|host| !has_host(host))
     }
 
-    /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that
-    /// has one.
+    /// The name of the row that speaks for a node's rack: its own, else that of the nearest group of racks above it that has one.
     fn rack_row<'a>(&self, site: NodeSite<'a>) -> &'a str {
         let has_row = |name: &&str| self.rows.racks.gate(*name) != Gate::Open;
         site.paths().find(has_row).unwrap_or(site.rack)
@@ -245,9 +234,8 @@ impl ContainerTable {
         rules.wishes.hosts == 0 || self.misses >= most
     }
 
-    /// Whether the misses, the present offer included, are more than the wanted containers times the part of the nodes
-    /// that has rows (Hadoop 2 `RegularContainerAllocator.getLocalityWaitFactor`). What is good enough far away is good
-    /// enough in the rack.
+    /// Whether the misses, the present offer included, are more than the wanted containers times the part of the nodes that has rows
+    /// (Hadoop 2 `RegularContainerAllocator.getLocalityWaitFactor`). What is good enough far away is good enough in the rack.
     fn is_far_due(&self, rules: LevelRules, counts_miss: bool) -> bool {
         let rows = u64::from(rules.wishes.hosts) + u64::from(rules.wishes.racks);
         let misses = u128::from(self.misses) + u128::from(counts_miss);

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::model::{Capability, TrackerId};
 
-use super::asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::container_table::{ContainerTable, NodeSite};
+use super::request::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
 use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
 
 #[derive(Debug, Default)]
@@ -18,9 +18,7 @@ pub(in crate::scheduler) struct ContainerDemand {
     running: BTreeMap<RequestType, u32>,
     /// Hosts and racks that get nothing.
     blacklist: BTreeSet<Arc<str>>,
-    /// Whether a closed gate is closed at every level.
     pub(super) has_strict_gates: bool,
-    /// Whether nothing is granted to it for now.
     pub(super) is_withheld: bool,
     is_paused: bool,
     /// Containers that could be granted at once, as counted in the sums of groups and cluster.
@@ -46,7 +44,6 @@ impl ContainerDemand {
         self.slots_of_next
     }
 
-    /// No containers yet, of an application that may be paused.
     pub(super) fn of_app(is_paused: bool) -> Self {
         Self { is_paused, ..Self::default() }
     }
@@ -61,7 +58,6 @@ impl ContainerDemand {
         self.types.values().filter_map(|table| table.reserved_on)
     }
 
-    /// Whether any type has rows.
     pub(in crate::scheduler) fn has_rows(&self) -> bool {
         !self.types.is_empty()
     }
@@ -90,12 +86,10 @@ impl ContainerDemand {
         self.running.iter().map(|(request, running)| (request, *running))
     }
 
-    /// Containers held of all types.
     pub(super) fn total_running(&self) -> u64 {
         self.running.values().map(|running| u64::from(*running)).sum()
     }
 
-    /// A container more of a type is held.
     pub(super) fn count_up(&mut self, request: RequestType) {
         let running = self.running.entry(request).or_default();
         *running = running.saturating_add(1);
@@ -116,7 +110,6 @@ impl ContainerDemand {
         self.blacklist.contains(site.host) || site.paths().any(|rack| self.blacklist.contains(rack))
     }
 
-    /// Hosts and racks that get nothing, by name.
     pub(super) fn blacklist(&self) -> impl Iterator<Item = &str> {
         self.blacklist.iter().map(|name| &**name)
     }
@@ -204,7 +197,6 @@ impl ContainerDemand {
         over.into_iter().filter_map(|request| Some((request, self.types.remove(&request)?))).collect()
     }
 
-    /// Sets a row as it is.
     pub(super) fn restore_row(&mut self, row: &AskedRow) {
         let table = self.types.entry(row.request).or_default();
         table.set_row(&row.name, row.count, row.relax_locality, row.max_running);

@@ -1,16 +1,15 @@
-//! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it
-//! gets room.
+//! Granting containers: a node with room is offered to the applications in their order, at its heartbeat and whenever it gets room.
 
 use std::collections::BTreeMap;
 
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
-use crate::scheduler::verdict::Verdict;
+use crate::scheduler::policy::{OfferedContainer, Verdict, View};
 use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
-use super::ContainerSource;
 use super::demand::ContainerDemand;
 use super::offering::OfferOutcome;
+use super::{ContainerSource, RequestType};
 
 /// The offers of one node.
 #[derive(Default)]
@@ -163,7 +162,6 @@ impl Scheduler {
         true
     }
 
-    /// Takes what a limit refuses out of the order; whether it is out.
     fn park(&mut self, app: AppId, verdict: Verdict) -> bool {
         match verdict {
             Verdict::ParkApp => {
@@ -177,5 +175,28 @@ impl Scheduler {
 
     fn has_room(&self, node: TrackerId) -> bool {
         self.free_for_containers(node).is_some_and(|free| free.memory_mb > 0 && free.vcores > 0)
+    }
+
+    pub(super) fn review_container(&self, id: AppId, node: TrackerId, request: &RequestType) -> Verdict {
+        let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
+        let Some((app, node)) = apps.get(&id).zip(nodes.get(&node)) else { return Verdict::NotOnThisNode };
+        let (slots, slot) = (request.capability.slots(containers.slot), containers.slot);
+        let offered = OfferedContainer::new(slots, node.blocked_by(request.capability, slot));
+        policy.review_container(app, &offered, &View { groups, totals, apps, nodes })
+    }
+
+    /// Whether a limit of the policy keeps an application from a container of a type, on every node.
+    pub(crate) fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
+        let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
+        let Some(app) = apps.get(&id) else { return false };
+        let offered = OfferedContainer::new(request.capability.slots(containers.slot), 0);
+        let view = View { groups, totals, apps, nodes };
+        !matches!(policy.review_container(app, &offered, &view), Verdict::Ask(_))
+    }
+
+    /// Whether limits let an application have some type that could be granted, on nodes that its rows allow.
+    pub(super) fn has_permitted_type(&self, id: AppId) -> bool {
+        let is_permitted = |(request, _): &(RequestType, u32)| !self.is_container_limited(id, request);
+        self.grantable_containers(id).iter().any(is_permitted)
     }
 }

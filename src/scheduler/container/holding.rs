@@ -1,6 +1,6 @@
 //! Containers that applications hold: each change updates the application, its group, its node and the cluster together.
 
-use crate::model::{Pool, TrackerId, lower, raise};
+use crate::model::{Pool, TrackerId, Violations, lower, raise};
 use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, Scheduler};
 
@@ -75,5 +75,27 @@ impl Scheduler {
         self.place_container(node, request);
         self.rekey(home, Pool::Container);
         self.notify(&Change::Usage { app: id, pool: Pool::Container });
+    }
+
+    /// Compares what applications hold and what the index of nodes says with a recount: slow, for builds with debug assertions.
+    pub(in crate::scheduler) fn check_containers(&self, violations: &mut Violations) {
+        for (id, app) in &self.apps {
+            let running = app.containers.as_ref().map_or(0, |demand| demand.total_running());
+            violations.check(running == u64::from(app.running.container), || {
+                format!("{id} holds {} containers, by its types {running}", app.running.container)
+            });
+        }
+        for (id, node) in &self.nodes {
+            let bag = node.bag.as_ref().filter(|bag| bag.takes_containers);
+            let free = bag.map(|bag| bag.free(node.tasks(), self.containers.slot));
+            let indexed = self.containers.nodes.free_on(*id);
+            violations.check(free == indexed, || format!("{id} has {free:?} free, by the index {indexed:?}"));
+            let reserved = node.bag.as_ref().and_then(|bag| bag.reserved);
+            let is_mutual = reserved.is_none_or(|(app, request)| {
+                let table = self.demand(app).and_then(|demand| demand.types.get(&request));
+                table.is_some_and(|table| table.reserved_on == Some(*id))
+            });
+            violations.check(is_mutual, || format!("{id} is reserved for {reserved:?}, which does not know it"));
+        }
     }
 }

@@ -1,51 +1,35 @@
 //! Containers: applications ask for them by request tables whose rows are gates, nodes have memory and cores for them.
 //!
-//! The caller sets rows ([`Scheduler::ask`]) and nodes ([`Scheduler::set_bag`], [`Scheduler::set_takes_containers`]),
-//! reports ends ([`Scheduler::end_container`]), and after each event lets the scheduler grant what has become possible
-//! ([`Scheduler::grant_containers`], [`Scheduler::grant_containers_on`]). A [`ContainerSource`] takes each container.
+//! The caller sets rows (`Scheduler::ask`) and nodes (`Scheduler::set_bag`, `Scheduler::set_takes_containers`),
+//! reports ends (`Scheduler::end_container`), and after each event lets the scheduler grant what has become possible
+//! (`Scheduler::grant_containers`, `Scheduler::grant_containers_on`). A [`ContainerSource`] takes each container.
 //!
-//! A policy orders applications and jobs of one group by the same keys. Inside an application its types are served
-//! strictly in their order.
-//!
-//! [`Scheduler::ask`]: super::Scheduler::ask
-//! [`Scheduler::set_bag`]: super::Scheduler::set_bag
-//! [`Scheduler::set_takes_containers`]: super::Scheduler::set_takes_containers
-//! [`Scheduler::end_container`]: super::Scheduler::end_container
-//! [`Scheduler::grant_containers`]: super::Scheduler::grant_containers
-//! [`Scheduler::grant_containers_on`]: super::Scheduler::grant_containers_on
+//! A policy orders applications and jobs of one group by the same keys. Inside an application its types are served strictly in their order.
 
-mod asked_row;
 mod asking;
 pub(super) mod bag;
-mod checks;
-mod container_grant;
 mod container_table;
 pub(super) mod demand;
-mod earmark;
-mod earmarks;
 mod granting;
 mod holding;
 mod node_index;
 mod nodes;
-pub(super) mod offered_container;
 mod offering;
 mod placing;
 mod reasons;
-mod releasing;
-mod request_type;
+mod request;
 mod reserving;
-mod review;
 mod room_index;
 mod serving;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use asked_row::{AskError, AskedRow, UnreportedGrant};
-#[cfg(test)]
-pub(crate) use asked_row::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
-pub(crate) use container_grant::{ContainerGrant, ContainerSource, CountedRows};
-pub(crate) use earmark::Earmark;
+pub(crate) use bag::Earmark;
 pub(crate) use reasons::ContainerReason;
-pub(crate) use request_type::{RequestType, RowName};
+pub(crate) use request::{
+    AskError, AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType, RowName, UnreportedGrant,
+};
+#[cfg(test)]
+pub(crate) use request::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
 pub(crate) use state::WaitingHousekeeping;

@@ -8,7 +8,6 @@ use crate::scheduler::{HostId, RackId};
 
 use super::room_index::RoomIndex;
 
-/// Nodes that take containers.
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct NodeIndex {
     nodes: BTreeMap<TrackerId, IndexedNode>,
@@ -28,7 +27,6 @@ pub(in crate::scheduler) struct NodeIndex {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::scheduler) struct NodesVersion(u64);
 
-/// A node as it stands in the index.
 #[derive(Clone, Debug)]
 struct IndexedNode {
     host: HostId,
@@ -104,7 +102,6 @@ impl NodeIndex {
         self.version
     }
 
-    /// Whether one of them stands on a host.
     pub(super) fn has_host(&self, host: HostId) -> bool {
         self.by_host.contains_key(&host)
     }
@@ -114,7 +111,6 @@ impl NodeIndex {
         self.sizes.iter().map(|(declared, nodes)| (*declared, *nodes))
     }
 
-    /// Where a node stands, and what it has declared.
     pub(super) fn place_of(&self, node: TrackerId) -> Option<(HostId, Capability)> {
         self.nodes.get(&node).map(|node| (node.host, node.declared))
     }
@@ -131,7 +127,6 @@ impl NodeIndex {
         self.vcores -= u64::from(free.vcores);
     }
 
-    /// How many nodes take containers, full ones included.
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -146,12 +141,10 @@ impl NodeIndex {
         self.nodes.get(&node).map(|node| node.free)
     }
 
-    /// All of them, by number.
     pub(super) fn all(&self) -> impl Iterator<Item = TrackerId> {
         self.nodes.keys().copied()
     }
 
-    /// Those on a host with room, by number.
     pub(super) fn on_host(&self, host: HostId, capability: Capability) -> impl Iterator<Item = TrackerId> {
         let nodes = self.by_host.get(&host).into_iter().flatten().copied();
         nodes.filter(move |node| self.free_on(*node).is_some_and(|free| capability.fits(free)))
@@ -167,7 +160,6 @@ impl NodeIndex {
         self.all.next(from, capability)
     }
 
-    /// Those of a host or rack, by number.
     pub(super) fn at(&self, host: Option<HostId>, rack: Option<RackId>) -> impl Iterator<Item = TrackerId> {
         let is_there = move |(_, node): &(&TrackerId, &IndexedNode)| {
             Some(node.host) == host || rack.is_some_and(|rack| node.groups.contains(&rack))

@@ -1,20 +1,18 @@
 //! Nodes with memory and cores for containers.
 
-use crate::model::{Capability, TrackerId, lower, raise};
+use crate::model::{Capability, Kind, TrackerId, lower, raise};
 use crate::scheduler::Scheduler;
 use crate::scheduler::change::Change;
 
 use super::bag::Bag;
 
 impl Scheduler {
-    /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of
-    /// [`Capability::slots`]. Default 1,024 MB and 1 core. Call it before there are containers: those held keep the
-    /// slots that they were counted with.
+    /// Sets the memory and cores of one slot: what each slot in use takes of its node's bag, and the unit of [`Capability::slots`]. Default
+    /// 1,024 MB and 1 core. Call it before there are containers: those held keep the slots that they were counted with.
     pub(crate) fn set_slot_size(&mut self, slot: Capability) {
         self.containers.slot = slot;
     }
 
-    /// The memory and cores of one slot.
     pub(crate) fn slot_size(&self) -> Capability {
         self.containers.slot
     }
@@ -73,7 +71,6 @@ impl Scheduler {
         }
     }
 
-    /// Whether containers may be granted on a node.
     pub(crate) fn takes_containers(&self, node: TrackerId) -> bool {
         self.bag(node).is_some_and(|bag| bag.takes_containers)
     }
@@ -150,5 +147,21 @@ impl Scheduler {
             self.containers.forget_wants();
         }
         self.containers.freed.remove(&id);
+    }
+
+    /// Memory and cores of a node for tasks that are free or being released by tasks; none without a bag. Containers get less of it by
+    /// [`Self::cores_of_slots_alone`].
+    pub(crate) fn incoming_room(&self, node: TrackerId) -> Option<Capability> {
+        let entry = self.nodes.get(&node)?;
+        let retained = |kind: Kind| entry.in_use(kind).saturating_sub(entry.releasing[kind]);
+        let tasks = retained(Kind::Map).saturating_add(retained(Kind::Reduce));
+        entry.room_for_tasks(tasks, self.containers.slot)
+    }
+
+    /// Cores that the slots of a node stand for beyond what it has declared: tasks may use them, containers not.
+    pub(crate) fn cores_of_slots_alone(&self, node: TrackerId) -> u32 {
+        let Some(entry) = self.nodes.get(&node) else { return 0 };
+        let of_slots = entry.slots.map.saturating_add(entry.slots.reduce).saturating_mul(self.containers.slot.vcores);
+        entry.bag.as_ref().map_or(0, |bag| of_slots.saturating_sub(bag.declared.vcores))
     }
 }

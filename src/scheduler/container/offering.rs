@@ -1,7 +1,7 @@
 //! Offers of one node to one application: the first of its types that may have a container there gets it.
 
 use crate::model::{Capability, Pool, TrackerId};
-use crate::scheduler::verdict::Verdict;
+use crate::scheduler::policy::Verdict;
 use crate::scheduler::{AppId, Level, Scheduler};
 
 use super::bag::Amount;
@@ -21,7 +21,6 @@ pub(super) enum OfferOutcome {
     Refused,
 }
 
-/// What the tables say of a node, before anything is changed.
 enum OfferChoice {
     Grant(RequestType, Level),
     Miss(RequestType),
@@ -182,7 +181,6 @@ impl Scheduler {
         demand.zip(table).is_some_and(|(demand, table)| demand.grantable(request, table) > 0)
     }
 
-    /// What is free on a node that takes containers.
     pub(super) fn free_for_containers(&self, node: TrackerId) -> Option<Capability> {
         self.containers.nodes.free_on(node)
     }

@@ -20,9 +20,7 @@ const MOST_TYPES: usize = 1_024;
 /// Why no node could take a container of a type, were it empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::scheduler) enum Unplaceable {
-    /// No node is as large.
     NoNodeFits,
-    /// Gates, the blacklist or relax-locality exclude all nodes that are as large.
     Gates,
 }
 

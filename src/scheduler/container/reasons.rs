@@ -27,13 +27,9 @@ const MOST_UNMET: usize = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ContainerReason {
-    /// Nothing is granted to the application for now.
     Withheld,
-    /// As many of the type run as may run at a time.
     MaxRunning,
-    /// No node that takes containers is as large.
     NoNodeFits,
-    /// Gates, the blacklist or relax-locality exclude all nodes that are as large.
     Gates,
     /// All nodes that may be used are in use.
     NoneFree,

@@ -11,7 +11,6 @@ use super::demand::ContainerDemand;
 use super::offering::OfferOutcome;
 use super::{ContainerSource, RequestType};
 
-/// The offers of nodes to one type of an application.
 struct NodeSearch {
     app: AppId,
     request: RequestType,

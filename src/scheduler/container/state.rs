@@ -10,7 +10,7 @@ use super::node_index::NodeIndex;
 
 /// Nodes that take containers, and what has changed since containers were last granted.
 #[derive(Debug)]
-pub(in crate::scheduler) struct ContainerState {
+pub(in crate::scheduler) struct GrantingState {
     pub(super) nodes: NodeIndex,
     pub(super) slot: Capability,
     pub(super) locality_delay: u32,
@@ -18,7 +18,6 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) freed: BTreeSet<TrackerId>,
     /// Applications that may be granted more than before.
     pub(super) asked: BTreeSet<AppId>,
-    /// Nodes with room that is earmarked.
     pub(super) earmarking: BTreeSet<TrackerId>,
     /// The node whose heartbeat this is, from its offer to containers on, after its tasks, until all has been granted.
     pub(super) beating: Option<TrackerId>,
@@ -32,7 +31,6 @@ pub(in crate::scheduler) struct ContainerState {
     pub(super) stale: BTreeSet<GroupId>,
     /// Whether nodes have.
     pub(super) are_all_stale: bool,
-    /// Setups, cleanups and task-cleanups that wait.
     pub(super) housekeeping: WaitingHousekeeping,
 }
 
@@ -48,7 +46,7 @@ pub(crate) struct WaitingHousekeeping {
     pub(crate) of_kind: PerKind<u32>,
 }
 
-impl ContainerState {
+impl GrantingState {
     pub(in crate::scheduler) fn note_woken(&mut self) {
         self.has_woken = true;
     }
@@ -70,13 +68,12 @@ impl ContainerState {
         self.are_all_stale = true;
     }
 
-    /// Applications with rows, by the groups that count them.
     pub(in crate::scheduler) fn asking(&self) -> impl Iterator<Item = &(GroupId, AppId)> {
         self.asking.iter()
     }
 }
 
-impl Default for ContainerState {
+impl Default for GrantingState {
     fn default() -> Self {
         Self {
             nodes: NodeIndex::default(),

@@ -61,20 +61,16 @@ pub(crate) struct AllocationWarning {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {problem}")]
 pub struct AllocationFileError {
-    /// Line, from 1.
     pub(crate) line: u32,
     pub(crate) problem: AllocationProblem,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum AllocationProblem {
-    /// Not XML.
     #[error("{0}; expected XML with one element <allocations>")]
     Malformed(String),
-    /// Another root element.
     #[error("Bad fair scheduler config file: top-level element not <allocations>, but <{0}>")]
     Root(String),
-    /// A pool or user without a name.
     #[error("<{0}> without a name; expected <{0} name=\"...\">")]
     NoName(&'static str),
     #[error("<{tag}>{owner} = {value:?}: expected {expected}")]
@@ -95,13 +91,8 @@ pub(crate) enum AllocationProblem {
     /// A pool that contains one of its own name, at any depth.
     #[error("pool {0} is inside of itself; expected another name")]
     InsideItself(String),
-    /// Two pools have one full name.
     #[error("pool {pool} is declared at line {first_line} too, in another pool; expected one place")]
-    TwoPlaces {
-        /// The full name.
-        pool: String,
-        first_line: u32,
-    },
+    TwoPlaces { pool: String, first_line: u32 },
 }
 
 /// Fields of a pool that the file sets, before defaults apply.
@@ -117,7 +108,6 @@ struct PoolFields {
     mode: Option<SchedulingMode>,
 }
 
-/// Fields outside of pools.
 #[derive(Debug, Default)]
 struct FileFields {
     pools: BTreeMap<String, PoolFields>,
@@ -132,9 +122,6 @@ struct FileFields {
 
 impl AllocationFile {
     /// Parses a file.
-    ///
-    /// # Errors
-    /// The first problem.
     pub(crate) fn parse(text: &str) -> Result<Self, AllocationFileError> {
         let root = Element::parse(text).map_err(|error| AllocationFileError {
             line: error.line,

@@ -13,7 +13,6 @@ pub(crate) const DEFAULT_POOL: &str = "default";
 pub struct Allocations {
     /// Declared pools by full name: `parent.child` for a pool in a pool.
     pub(crate) pools: BTreeMap<String, DeclaredPool>,
-    /// Settings of a pool that is not declared.
     pub(crate) undeclared: PoolSettings,
     /// Most running jobs of the users that have a limit of their own; none = no limit.
     pub(crate) user_max_running_jobs: BTreeMap<String, Option<u32>>,
@@ -25,7 +24,6 @@ pub struct Allocations {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct DeclaredPool {
-    /// Full name of the pool that contains it.
     pub(crate) parent: Option<String>,
     /// Its settings, defaults of the file included.
     pub(crate) settings: PoolSettings,
@@ -45,11 +43,9 @@ pub(crate) struct PoolSettings {
     pub(crate) weight: PartsPerMillion,
     /// Below its minimum for longer than this it may preempt, ms; none = never.
     pub(crate) min_share_timeout_ms: Option<u64>,
-    /// Order of its own jobs.
     pub(crate) mode: SchedulingMode,
 }
 
-/// How the jobs of a pool are ordered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum SchedulingMode {
     /// By running tasks and weight.
@@ -60,7 +56,6 @@ pub(crate) enum SchedulingMode {
 }
 
 impl Allocations {
-    /// Settings of a pool, declared or not.
     pub(crate) fn settings(&self, pool: &str) -> PoolSettings {
         self.pools.get(pool).map_or(self.undeclared, |declared| declared.settings)
     }
@@ -74,7 +69,6 @@ impl Allocations {
         inner(self) == inner(other)
     }
 
-    /// Whether the file declares pools in a pool.
     pub(crate) fn has_pools_in(&self, pool: &str) -> bool {
         let later = self.pools.range::<str, _>((Bound::Excluded(pool), Bound::Unbounded));
         let is_in = |declared: &DeclaredPool| declared.parent.as_deref() == Some(pool);
@@ -82,14 +76,12 @@ impl Allocations {
         within.any(|(_, declared)| is_in(declared))
     }
 
-    /// Most running jobs of a user; none = no limit.
     pub(crate) fn max_running_jobs_of_user(&self, user: &str) -> Option<u32> {
         self.user_max_running_jobs.get(user).copied().unwrap_or(self.default_user_max_running_jobs)
     }
 }
 
 impl PoolSettings {
-    /// Whether the maximum of a kind is below the minimum.
     pub(crate) fn is_inverted(&self, kind: Kind) -> bool {
         self.max[kind].is_some_and(|max| max < self.min[kind])
     }
@@ -116,4 +108,18 @@ impl SchedulingMode {
             Self::Fifo => "FIFO",
         }
     }
+}
+
+/// A pool and its place in the tree. A pool with children has one more child without a name, for its own jobs, with weight 1 and no limits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolNode {
+    /// Index of the pool that contains it, smaller than its own; none: a pool at the top.
+    pub(crate) parent: Option<usize>,
+    pub(crate) settings: PoolSettings,
+}
+
+/// A pool, the one that contains it, and so on.
+pub(crate) fn with_ancestors(pools: &[PoolNode], pool: usize) -> impl Iterator<Item = usize> {
+    let parent = |pool: &usize| pools.get(*pool)?.parent.filter(|parent| parent < pool);
+    std::iter::successors(Some(pool).filter(|pool| *pool < pools.len()), parent)
 }

@@ -17,13 +17,11 @@ pub(crate) enum LogEvent<'a> {
     Heartbeat {
         tracker: &'a str,
     },
-    /// The load at a heartbeat.
     RunnableTasks {
         /// Demand of all pools.
         runnable: PerKind<u64>,
         running: PerKind<u64>,
     },
-    /// A remark.
     Info(&'a str),
     Assign {
         tracker: &'a str,
@@ -35,7 +33,6 @@ pub(crate) enum LogEvent<'a> {
     AllowedLocality(JobId, Level),
     /// How far from its data a map runs.
     AssignedLocality(JobId, Level),
-    /// The clocks of a pool.
     PreemptVars {
         pool: &'a str,
         kind: Kind,
@@ -53,7 +50,6 @@ pub(crate) enum LogEvent<'a> {
         attempt: AttemptId,
         tracker: &'a str,
     },
-    /// A dump of all jobs and pools begins.
     BeginDump,
     Job(DumpedJob<'a>),
     Pool(PoolLine<'a>),

@@ -8,14 +8,13 @@ use crate::scheduler::app::App;
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::key::AppKey;
 
-use super::deficit_update::JobDeficit;
+use super::deficit::JobDeficit;
 use super::locality_wait::LocalityWait;
 use super::update::JobStanding;
 use super::weight::WeightRule;
 
 #[derive(Debug)]
 pub(super) struct FairJob {
-    /// Index of its pool.
     pub(super) pool: usize,
     pub(super) user: Arc<str>,
     /// Its place in the line for admission.
@@ -62,7 +61,6 @@ impl FairJob {
         self.standing.weight = PerKind::new(weight(Kind::Map), weight(Kind::Reduce));
     }
 
-    /// Time since its start.
     pub(super) fn age_ms(&self, now: Now) -> u64 {
         u64::try_from(now.wall_ms.saturating_sub(self.place.start_ms)).unwrap_or(0)
     }

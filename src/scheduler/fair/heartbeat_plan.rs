@@ -1,6 +1,7 @@
 //! How many tasks a heartbeat may give, and which kind of slot it serves next (1.2.1 `FairScheduler.assignTasks`).
 
 use crate::model::{Kind, PerKind};
+use crate::scheduler::AppId;
 
 use super::load_cap::LoadCap;
 
@@ -66,6 +67,30 @@ impl HeartbeatCaps {
 impl Default for HeartbeatCaps {
     fn default() -> Self {
         Self { assigns_multiple: true, max: PerKind::default() }
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct HeartbeatNotes {
+    pub(super) in_use: PerKind<u32>,
+    /// Jobs asked for a map in vain.
+    missed: Vec<AppId>,
+    launched: Vec<AppId>,
+}
+
+impl HeartbeatNotes {
+    pub(super) fn note_launch(&mut self, job: AppId) {
+        self.launched.push(job);
+    }
+
+    pub(super) fn note_miss(&mut self, job: AppId) {
+        self.missed.push(job);
+    }
+
+    /// Ends the heartbeat; returns the jobs that were asked for a map and launched none.
+    pub(super) fn take_skipped(&mut self) -> Vec<AppId> {
+        let launched = std::mem::take(&mut self.launched);
+        self.missed.drain(..).filter(|job| !launched.contains(job)).collect()
     }
 }
 

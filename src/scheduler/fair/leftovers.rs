@@ -13,14 +13,12 @@ pub(super) struct Leftovers {
     apps: BTreeMap<AppId, Leftover>,
 }
 
-/// What is left of a job.
 #[derive(Debug)]
 struct Leftover {
     /// The pools that counted the job, its own one first.
     pools: Vec<usize>,
     /// Attempts that 1.2.1 counts.
     counted: PerKind<u32>,
-    /// Attempts that hold slots.
     held: PerKind<u32>,
 }
 

@@ -16,8 +16,7 @@ impl LoadCap {
         Self { max_diff: f64::from((max_diff.0 as f64 / PartsPerMillion::ONE.0 as f64) as f32) }
     }
 
-    /// Most tasks of a kind for a tracker with `slots` of the cluster's `total_slots` of it, while the demand of all
-    /// pools is `runnable`.
+    /// Most tasks of a kind for a tracker with `slots` of the cluster's `total_slots` of it, while the demand of all pools is `runnable`.
     pub(crate) fn cap(&self, slots: u32, total_slots: u64, runnable: u64) -> u32 {
         let load = self.max_diff + runnable as f64 / total_slots as f64;
         // Not a number without slots and demand: Java's `Math.min` keeps it, and the cast makes it zero.

@@ -69,7 +69,6 @@ impl LocalityWait {
         *self = Self { last_level: level, waited_ms: 0 };
     }
 
-    /// Level of the last map launched.
     pub(crate) fn last_level(&self) -> Level {
         self.last_level
     }

@@ -8,10 +8,8 @@ use super::weight::WeightRule;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairOptions {
     pub(crate) heartbeat_caps: HeartbeatCaps,
-    /// Caps of a tracker while the load is light.
     pub(crate) load_cap: LoadCap,
     pub(crate) weights: WeightRule,
-    /// Waits for near slots.
     pub(crate) delays: LocalityDelayRule,
     /// Time between heartbeats of a tracker, for automatic waits, ms.
     pub(crate) heartbeat_interval_ms: u64,
@@ -19,7 +17,6 @@ pub struct FairOptions {
     pub(crate) preempts: bool,
     /// Time between updates of demands and shares, ms (`mapred.fairscheduler.update.interval`).
     pub(crate) update_interval_ms: u64,
-    /// Order of jobs and pools when a slot is free.
     pub(crate) ordering: JobOrdering,
     /// Whether a heartbeat gives exactly what the original would (`jobtracker.scheduler.compatible`).
     pub(crate) is_compatible: bool,

@@ -10,31 +10,27 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, Now, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{AskedApp, Change, Reaction};
-use crate::scheduler::container::offered_container::OfferedContainer;
-use crate::scheduler::detail::{AppDetail, GroupDetail};
 use crate::scheduler::fifo::submission_key;
 use crate::scheduler::group::Group;
-use crate::scheduler::heartbeat::Heartbeat;
-use crate::scheduler::hold::{Hold, LimitOwner, LimitUnit, LocalityEnd};
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET};
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{
+    AppDetail, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, LimitOwner, LimitUnit, LocalityEnd,
+    OfferedContainer, Policy, SKIP_BUDGET, Verdict, View,
+};
 use crate::scheduler::{AppId, AppSpec, GroupId, Level};
 
 use super::allocations::{Allocations, SchedulingMode};
-use super::deficit_update::JobDeficit;
+use super::deficit::JobDeficit;
 use super::fair_job::FairJob;
-use super::heartbeat_notes::HeartbeatNotes;
-use super::heartbeat_plan::HeartbeatLoad;
+use super::heartbeat_plan::{HeartbeatLoad, HeartbeatNotes};
 use super::locality_wait::LocalityDelays;
 use super::options::{FairOptions, JobOrdering};
-use super::pool_claims::PoolClaims;
 use super::pool_detail::PooledJobDetail;
 use super::pools::Pools;
 use super::rank::RankStanding;
-use super::running_limits::RunningLimit;
+use super::starvation::{PoolClaim, PoolClaims};
+use super::update::RunningLimit;
 
 #[derive(Debug)]
 pub(in crate::scheduler) struct Fair {
@@ -48,11 +44,9 @@ pub(in crate::scheduler) struct Fair {
     /// Demand of all pools at the last update.
     pub(super) runnable: PerKind<u64>,
     pub(super) delays: LocalityDelays,
-    /// Jobs added since the last update.
     pub(super) added: Vec<AppId>,
     /// Jobs that limits admit and that have not begun yet, in order.
     pub(super) admitted: Vec<AppId>,
-    /// Jobs that have ended since the last update.
     pub(super) ended: Vec<AppId>,
     pub(super) last_update: Now,
     last_heartbeat_ms: u64,
@@ -62,7 +56,6 @@ pub(in crate::scheduler) struct Fair {
 }
 
 impl Fair {
-    /// A policy without pools and jobs.
     pub(in crate::scheduler) fn new(options: FairOptions, allocations: Arc<Allocations>) -> Self {
         Self {
             options,
@@ -158,7 +151,6 @@ impl Fair {
         })
     }
 
-    /// What keeps a job that runs from more slots.
     fn slot_holds(&self, app: &App, job: &FairJob, view: &View<'_>, now: Now) -> Vec<Hold> {
         let mut holds = Vec::new();
         for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
@@ -429,4 +421,28 @@ impl Policy for Fair {
 /// Running maps and reduces, with the slots of containers beside them.
 fn beside(running: PerPool<u32>, held: PerPool<u32>) -> u32 {
     running.map.saturating_add(running.reduce).saturating_add(held.container)
+}
+
+impl Fair {
+    pub(super) fn claims(&self, kind: Kind, now_ms: u64, view: &View<'_>) -> PoolClaims {
+        let nodes = self.pools.nodes();
+        let mut claims = PoolClaims::default();
+        let mut of_children = vec![0_u32; nodes.len()];
+        for pool in (0..nodes.len()).rev() {
+            let Some(group) = self.pools.group(pool) else { continue };
+            let running = view.group(group).map_or(0, |group| self.pools.running(pool, group)[kind]);
+            let wanted = self.pools.wanted(pool, kind, running, &self.allocations, now_ms);
+            // A pool and the pools in it may starve for the same slots.
+            let slots = wanted.slots().max(of_children[pool]);
+            match nodes[pool].parent {
+                Some(parent) => of_children[parent] = of_children[parent].saturating_add(slots),
+                None => claims.wanted = claims.wanted.saturating_add(slots),
+            }
+            let parent = nodes[pool].parent.and_then(|parent| self.pools.group(parent));
+            let share = self.pools.last_standing(pool).share[kind];
+            claims.pools.push(PoolClaim { group, parent, name: self.pools.name(pool).to_owned(), share, wanted });
+        }
+        claims.pools.reverse();
+        claims
+    }
 }

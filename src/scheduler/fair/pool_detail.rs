@@ -17,7 +17,6 @@ pub(crate) struct PoolDetail {
     pub(crate) starved: Option<PerKind<StarvedTimes>>,
 }
 
-/// How long a pool has less than it is due.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct StarvedTimes {
     /// Since it had its minimum, ms.
@@ -29,7 +28,6 @@ pub(crate) struct StarvedTimes {
 pub(crate) struct PooledJobDetail {
     /// Whether the limits on running jobs let it be set up and run.
     pub(crate) is_admitted: bool,
-    /// Its demand at the last update.
     pub(crate) demand: PerKind<u32>,
     pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; none in a FIFO pool.
@@ -38,6 +36,5 @@ pub(crate) struct PooledJobDetail {
     pub(crate) deficit_slot_ms: Option<PerKind<i64>>,
     /// Time that it has waited for slots near its data, ms.
     pub(crate) waited_ms: u64,
-    /// The level of the last map launched.
     pub(crate) last_level: Level,
 }

@@ -6,13 +6,12 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind};
 use crate::scheduler::group::Group;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::View;
 use crate::scheduler::{AppId, GroupId};
 
-use super::allocations::{Allocations, PoolSettings};
+use super::allocations::{Allocations, PoolNode, PoolSettings, with_ancestors};
 use super::leftovers::Leftovers;
 use super::pool_detail::{PoolDetail, StarvedTimes};
-use super::pool_tree::{PoolNode, with_ancestors};
 use super::rank::RankStanding;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
 use super::update::PoolStanding;
@@ -34,7 +33,6 @@ struct Pool {
     /// None: it is closed.
     group: Option<GroupId>,
     name: String,
-    /// Place of the name among all names.
     name_rank: i64,
     standing: PoolStanding,
     clocks: PerKind<StarvationClocks>,
@@ -44,7 +42,6 @@ struct Pool {
 const RANK_STEP: i64 = 1 << 32;
 
 impl Pools {
-    /// Adds the pool of a group that was opened now.
     pub(super) fn open(&mut self, group: GroupId, name: &str, allocations: &Allocations, now_ms: u64) {
         let parent = allocations.pools.get(name).and_then(|pool| self.by_name.get(pool.parent.as_deref()?).copied());
         let node = PoolNode { parent, settings: allocations.settings(name) };
@@ -88,7 +85,6 @@ impl Pools {
         index
     }
 
-    /// Forgets the pool of a group that was closed.
     pub(super) fn close(&mut self, group: GroupId) {
         let Some(index) = self.by_group.remove(&group) else { return };
         let pool = &mut self.pools[index];
@@ -140,7 +136,6 @@ impl Pools {
         self.by_group.get(&group).copied()
     }
 
-    /// The group of a pool; none of a closed one.
     pub(super) fn group(&self, pool: usize) -> Option<GroupId> {
         self.pools[pool].group
     }
@@ -158,17 +153,14 @@ impl Pools {
         self.pools[pool].name_rank
     }
 
-    /// The pool and those that contain it, with their groups.
     pub(super) fn path(&self, pool: usize) -> impl Iterator<Item = (usize, GroupId, &PoolNode)> {
         with_ancestors(&self.nodes, pool).filter_map(|pool| Some((pool, self.pools[pool].group?, &self.nodes[pool])))
     }
 
-    /// Running tasks of a pool with this group.
     pub(super) fn running(&self, pool: usize, group: &Group) -> PerKind<u32> {
         self.leftovers.count_in(pool, group.running.slots())
     }
 
-    /// Running tasks of all pools, of so many of all jobs.
     pub(super) fn running_of_all(&self, kind: Kind, running: u64) -> u64 {
         self.leftovers.count(kind, running)
     }
@@ -178,24 +170,20 @@ impl Pools {
         self.leftovers.add(app, with_ancestors(&self.nodes, pool).collect(), running);
     }
 
-    /// Counts an ended job no more.
     pub(super) fn forget_job(&mut self, app: AppId) {
         self.leftovers.forget(app);
     }
 
-    /// Renews what an app holds, if it is an ended job.
     pub(super) fn renew_leftover(&mut self, app: AppId, held: Option<PerKind<u32>>) {
         self.leftovers.set_held(app, held.unwrap_or_default());
     }
 
-    /// The place of a pool with so many running tasks.
     pub(super) fn standing(&self, pool: usize, kind: Kind, running: u32) -> RankStanding {
         let settings = &self.nodes[pool].settings;
         let demand = self.pools[pool].standing.demand[kind];
         RankStanding { running, demand, min: settings.min[kind], weight: settings.weight }
     }
 
-    /// Demand and share of a pool at the last update.
     pub(super) fn last_standing(&self, pool: usize) -> PoolStanding {
         self.pools[pool].standing
     }
@@ -233,7 +221,6 @@ impl Pools {
         }
     }
 
-    /// Takes over the standings of an update.
     pub(super) fn set_standings(&mut self, standings: Vec<PoolStanding>) {
         self.pools.iter_mut().zip(standings).for_each(|(pool, standing)| pool.standing = standing);
     }
@@ -257,7 +244,6 @@ impl Pools {
         self.pools[pool].clocks.map.is_starving(self.timeouts(pool, allocations), now_ms)
     }
 
-    /// Slots that a pool with so many running tasks wants by preemption.
     pub(super) fn wanted(
         &self,
         pool: usize,

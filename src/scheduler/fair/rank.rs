@@ -1,5 +1,4 @@
-//! The order of pools, and of jobs in a fair pool, when a slot is free (1.2.1
-//! `SchedulingAlgorithms.FairShareComparator`).
+//! The order of pools, and of jobs in a fair pool, when a slot is free (1.2.1 `SchedulingAlgorithms.FairShareComparator`).
 //!
 //! Uses the running tasks of this moment and exact fractions, not the fair shares.
 
@@ -8,11 +7,9 @@ use std::num::NonZeroU64;
 use crate::model::PartsPerMillion;
 use crate::scheduler::key::Ratio;
 
-/// What the place of a pool or job depends on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct RankStanding {
     pub(super) running: u32,
-    /// Demand at the last update.
     pub(super) demand: u32,
     /// Its minimum; zero for jobs.
     pub(super) min: u32,

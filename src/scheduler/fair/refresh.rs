@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::Reaction;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::View;
 use crate::scheduler::{AppId, AppSize};
 
-use super::deficit_update::{JobDeficit, divide_by_deficit};
+use super::deficit::{JobDeficit, divide_by_deficit};
 use super::fair_job::{FairJob, FairJobStage};
 use super::options::JobOrdering;
 use super::policy::Fair;
@@ -80,8 +80,7 @@ impl Fair {
         deficits.into_iter().map(|(deficit, _)| deficit).collect()
     }
 
-    /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the
-    /// original makes one.
+    /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the original makes one.
     pub(super) fn admit_added(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
         match self.added[..] {
             [] => {}

@@ -5,7 +5,6 @@ const LOOK_INTERVAL_MS: u64 = 10_000;
 /// A file modified less than this ago may be half written, ms.
 const SETTLE_MS: i64 = 5_000;
 
-/// What is known of the file that is in force.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ReloadRule {
     last_look_mono_ms: u64,
@@ -14,7 +13,6 @@ pub(crate) struct ReloadRule {
 }
 
 impl ReloadRule {
-    /// The rule for a file that has just been loaded.
     pub(crate) fn new(now_mono_ms: u64, now_wall_ms: i64) -> Self {
         Self { last_look_mono_ms: now_mono_ms, last_load_wall_ms: now_wall_ms, has_failed: false }
     }

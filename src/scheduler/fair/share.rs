@@ -1,5 +1,4 @@
-//! Fair shares (1.2.1 `SchedulingAlgorithms.computeFairShares`): divides slots in proportion to weights, between
-//! minimum and demand.
+//! Fair shares (1.2.1 `SchedulingAlgorithms.computeFairShares`): divides slots in proportion to weights, between minimum and demand.
 //!
 //! The original searches the ratio of slots to weight with 25 halvings; here it is a fraction, and shares are exact to
 //! the millionth, rounded down.
@@ -9,10 +8,8 @@ use std::fmt;
 
 use crate::model::PartsPerMillion;
 
-/// What a pool or a job asks for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ShareClaim {
-    /// Slots that it could use.
     pub(crate) demand: u32,
     /// Slots that it gets first, up to its demand; all minimums together may exceed what there is.
     pub(crate) min: u32,
@@ -26,14 +23,14 @@ pub(crate) struct Share(pub(crate) u64);
 
 /// A fraction `part / whole` of slots (millionths) to weight.
 #[derive(Clone, Copy)]
-struct Ratio {
+struct SlotRatio {
     part: u128,
     whole: u128,
 }
 
 /// A ratio from which on a claim starts or stops to grow with it.
 struct Turn {
-    at: Ratio,
+    at: SlotRatio,
     claim: usize,
     is_end: bool,
 }
@@ -46,7 +43,7 @@ pub(crate) fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
     // Slots of claims that do not grow at the ratio in hand, and the weight of those that do.
     let mut fixed: u128 = claims.iter().map(|claim| claim.least_millionths()).sum();
     let mut growing: u128 = 0;
-    let mut ratio = Ratio { part: 0, whole: 1 };
+    let mut ratio = SlotRatio { part: 0, whole: 1 };
     for turn in turns(claims) {
         if fixed >= target || growing * turn.at.part >= (target - fixed) * turn.at.whole {
             break;
@@ -63,7 +60,7 @@ pub(crate) fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
         ratio = turn.at;
     }
     if fixed < target && growing > 0 {
-        ratio = Ratio { part: target - fixed, whole: growing };
+        ratio = SlotRatio { part: target - fixed, whole: growing };
     }
     claims.iter().map(|claim| claim.share_at(ratio)).collect()
 }
@@ -73,8 +70,8 @@ fn turns(claims: &[ShareClaim]) -> Vec<Turn> {
     for (index, claim) in claims.iter().enumerate().filter(|(_, claim)| claim.weight.0 > 0 && claim.demand > claim.min)
     {
         let whole = u128::from(claim.weight.0);
-        turns.push(Turn { at: Ratio { part: claim.least_millionths(), whole }, claim: index, is_end: false });
-        turns.push(Turn { at: Ratio { part: claim.demand_millionths(), whole }, claim: index, is_end: true });
+        turns.push(Turn { at: SlotRatio { part: claim.least_millionths(), whole }, claim: index, is_end: false });
+        turns.push(Turn { at: SlotRatio { part: claim.demand_millionths(), whole }, claim: index, is_end: true });
     }
     // Stable, so that a claim starts before it stops.
     turns.sort_by(|left, right| left.at.compare(right.at));
@@ -90,7 +87,7 @@ impl ShareClaim {
         u128::from(Share::of_slots(self.min.min(self.demand)).0)
     }
 
-    fn share_at(&self, ratio: Ratio) -> Share {
+    fn share_at(&self, ratio: SlotRatio) -> Share {
         let grown = u128::from(self.weight.0) * ratio.part / ratio.whole;
         let share = grown.max(self.least_millionths()).min(self.demand_millionths());
         Share(u64::try_from(share).unwrap_or(u64::MAX))
@@ -125,7 +122,7 @@ impl fmt::Display for Share {
     }
 }
 
-impl Ratio {
+impl SlotRatio {
     fn compare(self, other: Self) -> Ordering {
         (self.part * other.whole).cmp(&(other.part * self.whole))
     }

@@ -1,15 +1,14 @@
-//! Since when a pool has less than it is due, and how many slots it wants by preemption (1.2.1
-//! `FairScheduler.tasksToPreempt`).
+//! Since when a pool has less than it is due, and how many slots it wants by preemption (1.2.1 `FairScheduler.tasksToPreempt`).
+
+use crate::scheduler::GroupId;
 
 use super::share::Share;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entitlement {
     pub(crate) running: u32,
-    /// Demand at the last update.
     pub(crate) demand: u32,
     pub(crate) min: u32,
-    /// Its fair share at the last update.
     pub(crate) share: Share,
 }
 
@@ -32,14 +31,11 @@ pub(crate) struct StarvationTimeouts {
 /// Slots that a starving pool wants by preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct WantedSlots {
-    /// What its minimum lacks.
     pub(crate) to_min: u32,
-    /// What its fair share lacks.
     pub(crate) to_share: u32,
 }
 
 impl WantedSlots {
-    /// The larger of both.
     pub(crate) fn slots(self) -> u32 {
         self.to_min.max(self.to_share)
     }
@@ -64,7 +60,6 @@ impl Entitlement {
 }
 
 impl StarvationClocks {
-    /// The clocks of a pool that was created now.
     pub(crate) fn new(now_ms: u64) -> Self {
         Self { at_min_ms: now_ms, at_half_share_ms: now_ms }
     }
@@ -91,12 +86,10 @@ impl StarvationClocks {
         }
     }
 
-    /// Time since the pool had its minimum, ms.
     pub(crate) fn since_min_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.at_min_ms)
     }
 
-    /// Time since the pool had half its fair share, ms.
     pub(crate) fn since_half_share_ms(&self, now_ms: u64) -> u64 {
         now_ms.saturating_sub(self.at_half_share_ms)
     }
@@ -108,6 +101,24 @@ impl StarvationClocks {
     fn is_below_half_share(&self, timeouts: StarvationTimeouts, now_ms: u64) -> bool {
         timeouts.fair_share_ms.is_some_and(|timeout_ms| self.since_half_share_ms(now_ms) > timeout_ms)
     }
+}
+
+/// All pools, each after the one that contains it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PoolClaims {
+    /// Slots that starving pools want together.
+    pub(crate) wanted: u32,
+    pub(crate) pools: Vec<PoolClaim>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PoolClaim {
+    pub(crate) group: GroupId,
+    pub(crate) parent: Option<GroupId>,
+    /// Its name; of the part of a pool for its own jobs that of the pool.
+    pub(crate) name: String,
+    pub(crate) share: Share,
+    pub(crate) wanted: WantedSlots,
 }
 
 #[cfg(test)]

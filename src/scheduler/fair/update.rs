@@ -3,23 +3,67 @@
 //!
 //! A heartbeat uses running counts of its own moment beside demands and weights of the last update.
 
+use rustc_hash::FxHashMap;
+
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
-use super::allocations::{Allocations, SchedulingMode};
-use super::pool_tree::PoolNode;
-use super::running_limits::{RunningLimit, RunningLimits};
+use super::allocations::{Allocations, PoolNode, SchedulingMode, with_ancestors};
 use super::share::{Share, ShareClaim, fair_shares};
 use super::weight::WeightRule;
 
-/// What the update reads of a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunningLimit {
+    OfUser {
+        limit: u32,
+    },
+    /// That of its pool, or of one around it.
+    OfPool {
+        pool: usize,
+        limit: u32,
+    },
+}
+
+/// Counts of one round over all jobs, which are to be asked for in order of priority, start and id.
+#[derive(Debug)]
+pub(crate) struct RunningLimits<'a> {
+    allocations: &'a Allocations,
+    pools: &'a [PoolNode],
+    // Looked up, never iterated.
+    by_user: FxHashMap<&'a str, u32>,
+    by_pool: Vec<u32>,
+}
+
+impl<'a> RunningLimits<'a> {
+    /// No job counts yet.
+    pub(crate) fn new(allocations: &'a Allocations, pools: &'a [PoolNode]) -> Self {
+        Self { allocations, pools, by_user: FxHashMap::default(), by_pool: vec![0; pools.len()] }
+    }
+
+    /// Admits one more job of the user, which is set up or waits for that, to the pool. It counts if so; a job that one
+    /// limit keeps out counts against no other.
+    pub(crate) fn admit(&mut self, user: &'a str, pool: usize) -> Result<(), RunningLimit> {
+        let reached = |count: u32, max: Option<u32>| max.filter(|max| count >= *max);
+        let of_user = self.by_user.entry(user).or_default();
+        if let Some(limit) = reached(*of_user, self.allocations.max_running_jobs_of_user(user)) {
+            return Err(RunningLimit::OfUser { limit });
+        }
+        for pool in with_ancestors(self.pools, pool) {
+            if let Some(limit) = reached(self.by_pool[pool], self.pools[pool].settings.max_running_jobs) {
+                return Err(RunningLimit::OfPool { pool, limit });
+            }
+        }
+        *of_user += 1;
+        with_ancestors(self.pools, pool).for_each(|pool| self.by_pool[pool] += 1);
+        Ok(())
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct JobFacts<'a> {
     /// Index of its pool, one without children.
     pub(crate) pool: usize,
     pub(crate) user: &'a str,
-    /// 0 (`VERY_HIGH`) to 4 (`VERY_LOW`).
     pub(crate) priority: u8,
-    /// Time since its start, ms.
     pub(crate) age_ms: u64,
     /// Whether it is set up; else it waits for that.
     pub(crate) is_running: bool,
@@ -36,13 +80,11 @@ pub(crate) struct JobFacts<'a> {
 /// A job after an update. Default: one that may not run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct JobStanding {
-    /// Whether the limits let it be set up and run.
     pub(crate) is_admitted: bool,
     /// Whether it is admitted and was set up: it gets tasks.
     pub(crate) is_runnable: bool,
     /// The limit that does not.
     pub(crate) refused_by: Option<RunningLimit>,
-    /// Its demand, of a job that runs.
     pub(crate) demand: PerKind<u32>,
     pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; zero in a FIFO pool.
@@ -149,7 +191,6 @@ fn children(pools: &[PoolNode]) -> Children {
     children
 }
 
-/// Indices of the jobs of each pool.
 fn members(pools: &[PoolNode], jobs: &[JobFacts<'_>]) -> Vec<Vec<usize>> {
     let mut members = vec![Vec::new(); pools.len()];
     jobs.iter().enumerate().for_each(|(index, job)| members[job.pool].push(index));
@@ -162,7 +203,6 @@ impl JobFacts<'_> {
         !self.is_stuck && (!self.is_paused || self.could_use != PerKind::default())
     }
 
-    /// Its standing, still without a share.
     pub(super) fn standing(&self, refused_by: Option<RunningLimit>, rule: &WeightRule) -> JobStanding {
         let is_admitted = refused_by.is_none() && !self.is_paused;
         let one = PerKind::new(PartsPerMillion::ONE, PartsPerMillion::ONE);

@@ -1,7 +1,6 @@
 //! Which attempts die so that starving pools get slots (1.2.1 `FairScheduler.preemptTasks`).
 //!
-//! Here slots that are being released already count as given; the original chooses their attempts again, and newer ones
-//! beside them.
+//! Here slots that are being released already count as given; the original chooses their attempts again, and newer ones beside them.
 
 use std::cmp::Reverse;
 
@@ -27,10 +26,8 @@ pub(crate) struct PoolSlots {
     pub(crate) parent: Option<usize>,
 }
 
-/// An attempt that may die.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct VictimCandidate<A> {
-    /// Index of its pool.
     pub(crate) pool: usize,
     /// When it started, by its tracker's clock, ms.
     pub(crate) start_wall_ms: i64,
@@ -62,7 +59,6 @@ impl<A: Copy + Ord> FairPreemptionRound<A> {
         victims
     }
 
-    /// A pool and those that contain it.
     fn path(&self, pool: usize) -> impl Iterator<Item = usize> {
         let parent = |pool: &usize| self.pools[*pool].parent.filter(|parent| parent < pool);
         std::iter::successors(Some(pool).filter(|pool| *pool < self.pools.len()), parent)

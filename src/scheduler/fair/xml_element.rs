@@ -25,7 +25,6 @@ pub(super) struct Element {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {reason}")]
 pub(crate) struct XmlElementError {
-    /// Line, from 1.
     pub(crate) line: u32,
     pub(crate) reason: String,
 }

@@ -11,7 +11,6 @@ use crate::model::{Decimal, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::capacity::{CapacityConfig, SlotMemory, WrittenConfig, WrittenQueue};
 use crate::scheduler::*;
 
-/// One queue of a test; what is not set is the original's default.
 pub(super) fn queue(name: &str, capacity: i32) -> WrittenQueue {
     WrittenQueue::with_defaults(name, Some(Decimal::whole(capacity)))
 }
@@ -28,7 +27,6 @@ pub(super) struct Submission {
     pub(super) input: Input,
 }
 
-/// Where the input of a job's maps is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Input {
     /// On the rack of all trackers.
@@ -46,19 +44,16 @@ struct Job {
     slots: PerKind<NonZeroU32>,
     started: PerKind<u32>,
     finished: PerKind<u32>,
-    /// Whether its reduces have been requested.
     has_reduces: bool,
     /// Running tasks that may get a second attempt.
     stragglers: PerKind<Vec<String>>,
 }
 
-/// The caller's side: which tasks wait and run.
 #[derive(Debug)]
 struct Jobs {
     jobs: Vec<Job>,
     near: Arc<[HostId]>,
     far: Arc<[HostId]>,
-    /// Names of what a heartbeat was given.
     given: Vec<String>,
 }
 
@@ -230,7 +225,6 @@ impl Cluster {
         given
     }
 
-    /// A task ends well.
     pub(super) fn finish(&mut self, name: &str) {
         let (app, kind, tracker, slots) = self.running.remove(name).unwrap();
         let (_, number) = parse(name);
@@ -295,7 +289,6 @@ impl Cluster {
     }
 }
 
-/// Kind and job of a task's name.
 fn parse(name: &str) -> (Kind, usize) {
     let kind = if name.starts_with('m') { Kind::Map } else { Kind::Reduce };
     (kind, name.split_once("/j").unwrap().1.parse().unwrap())

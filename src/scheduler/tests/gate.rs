@@ -11,11 +11,9 @@ use crate::scheduler::fifo::Fifo;
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, View};
 use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
 
-/// Lets apps begin.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Gate(Arc<AtomicUsize>);
 

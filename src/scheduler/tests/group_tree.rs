@@ -13,12 +13,9 @@ use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations};
 use crate::scheduler::app::App;
 use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
-use crate::scheduler::heartbeat::Heartbeat;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy};
-use crate::scheduler::verdict::Verdict;
-use crate::scheduler::view::View;
+use crate::scheduler::policy::{Heartbeat, HeartbeatLimits, Leaf, Policy, Verdict, View};
 use crate::scheduler::*;
 
 const APP_LIMIT: u32 = 3;

@@ -92,7 +92,6 @@ fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
     (0..world.model.tasks.len()).filter(|&task| keep(world.model.tasks[task].state)).collect()
 }
 
-/// Runs one step; returns the node that had a heartbeat.
 pub(super) fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     match step {
         Step::Job { group, priority, start_ms } => {

@@ -122,7 +122,6 @@ type Waiting = (u32, BTreeSet<usize>);
 /// Job start, launch time and node of an attempt.
 type Running = (i64, u64, usize);
 
-/// A round with the nodes that each app may use.
 #[derive(Clone, Debug)]
 struct Scenario {
     /// Need, and what waits.
@@ -173,7 +172,6 @@ impl Scenario {
         round.select_victims(|app, node| usable[&app].iter().any(|on| nodes[*on] == node))
     }
 
-    /// Tasks that wait within the needs.
     fn need(&self) -> u32 {
         self.under_quota.iter().map(|(need, apps)| (*need).min(apps.iter().map(|(tasks, _)| tasks).sum())).sum()
     }

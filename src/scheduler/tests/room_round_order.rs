@@ -28,7 +28,6 @@ fn container(name: &'static str, app: u32, start_ms: i64, age: u64, node: Tracke
     }
 }
 
-/// The victims for so many containers of one slot.
 fn victims(count: u32, node: TrackerId, queues: &[&[Holder<&'static str>]]) -> Vec<&'static str> {
     let work = WaitingWork {
         app: AppId::new(99),

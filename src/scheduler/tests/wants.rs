@@ -24,7 +24,6 @@ impl Stage {
         Self { scheduler, nodes, hosts, queue }
     }
 
-    /// A job of so many maps and reduces that may run.
     fn add_job(&mut self, number: u32, maps: u32, reduces: u32, needs: TaskNeeds) -> AppId {
         let app = AppId::new(number);
         let tasks = PerKind::new(maps, reduces);

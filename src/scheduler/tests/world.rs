@@ -42,7 +42,6 @@ pub(super) enum Order {
     Market,
 }
 
-/// The caller's side of the scheduler.
 pub(super) struct Model {
     pub(super) tasks: Vec<Task>,
     pub(super) apps: BTreeMap<AppId, AppSpec>,
@@ -86,7 +85,6 @@ impl Model {
         self.apps[&app].slots_per_task[kind].get()
     }
 
-    /// A waiting task runs there from now on.
     pub(super) fn start(&mut self, task: usize, node: TrackerId) {
         let held = self.slots_per_task(self.tasks[task].app, self.tasks[task].kind);
         self.tasks[task].state = State::Running(node);
@@ -218,7 +216,6 @@ impl World {
         spec.id
     }
 
-    /// Sets the slots that tasks of a job take from now on.
     pub(super) fn set_slots_per_task(&mut self, app: AppId, slots: PerKind<NonZeroU32>) {
         self.scheduler.set_slots_per_task(app, slots);
         if let Some(spec) = self.model.apps.get_mut(&app) {
@@ -226,7 +223,6 @@ impl World {
         }
     }
 
-    /// Sets the number of all tasks of a job, finished ones included.
     pub(super) fn resize(&mut self, app: AppId, tasks: PerKind<u32>) {
         self.sizes.entry(app).or_default().tasks = tasks;
         self.scheduler.set_size(app, self.sizes[&app]);
@@ -273,7 +269,6 @@ impl World {
         report
     }
 
-    /// The apps that a heartbeat gave maps to, in order.
     pub(super) fn maps_to(&mut self, node: TrackerId) -> Vec<u32> {
         let before = self.model.log.len();
         self.beat(node);

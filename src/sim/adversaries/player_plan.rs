@@ -1,17 +1,14 @@
-//! Who plays in a seed, with what money.
+//! Who plays in a seed: with what money, by which scheme, and what tasks of its jobs do.
 
-use crate::model::Credits;
+use crate::model::{Capability, Credits};
 use crate::sim::random::Random;
-
-use super::scheme::Scheme;
 
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct PlayerPlan {
-    pub(in crate::sim) name: String,
-    pub(in crate::sim) budget: Credits,
-    /// The first bid.
-    pub(in crate::sim) rate: Credits,
-    pub(in crate::sim) scheme: Scheme,
+    pub(crate) name: String,
+    pub(crate) budget: Credits,
+    pub(crate) rate: Credits,
+    pub(crate) scheme: Scheme,
 }
 
 /// The smallest part of a credit that plain bids use: an eighth.
@@ -73,3 +70,26 @@ impl PlayerPlan {
         Self { name, budget, rate, scheme }
     }
 }
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::sim) enum Scheme {
+    /// Honest: a constant bid, and always more to run than there are slots.
+    Steady,
+    ClockPlayer,
+    Phantom,
+    Hoarder,
+    Clinger,
+    Splitter,
+    Flipper,
+    /// Bids next to nothing and runs for long on what others leave; a phantom helps it.
+    FreeRider,
+}
+
+/// What tasks of a job do, where its submitter decides that.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct JobShape {
+    pub(crate) task_ms: u64,
+    pub(crate) output_bytes: i64,
+}
+
+pub(super) const ONE_SLOT: Capability = Capability::new(1_024, 1);

@@ -46,7 +46,6 @@ impl World<'_> {
         self.submit_application_of(place, kind, random)
     }
 
-    /// A user submits an application of a kind.
     pub(in crate::sim) fn submit_application_of(
         &mut self,
         place: usize,

@@ -18,7 +18,6 @@ use super::sim_worker::SimWorker;
 /// How long the daemon holds a beat, ms.
 const HELD_MS: u64 = 10_000;
 
-/// What goes wrong with a worker's next beat.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BeatFault {
     None,
@@ -30,7 +29,6 @@ enum BeatFault {
     Late(u64),
 }
 
-/// The address that a tracker's heartbeats and beats come from.
 pub(in crate::sim) fn address_of(place: usize) -> IpAddr {
     IpAddr::V4(Ipv4Addr::new(10, 0, 0, (place % 250 + 1) as u8))
 }

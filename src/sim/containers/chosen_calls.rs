@@ -222,8 +222,7 @@ fn start(random: &mut Random, container_id: ContainerId) -> ContainerStart {
     ContainerStart { container_id, source, item }
 }
 
-/// The calls with which a program comes to its end: all that keeps it from containers goes, it wants a last one, and starts
-/// what it has.
+/// The calls with which a program comes to its end: all that keeps it from containers goes, it wants a last one, and starts what it has.
 pub(super) fn last_call(application: &SimApplication, hosts: &[String]) -> AllocateCall {
     let mut call = AllocateCall { wait_ms: 500, ..AllocateCall::default() };
     match application.farewell {

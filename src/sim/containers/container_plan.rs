@@ -7,18 +7,17 @@ use crate::sim::random::Random;
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerPlan {
     /// What the workers have, by place; none: a stock tracker.
-    pub(in crate::sim) bags: Vec<Option<Capability>>,
-    pub(in crate::sim) settings: ContainerSettings,
+    pub(crate) bags: Vec<Option<Capability>>,
+    pub(crate) settings: ContainerSettings,
     /// Typical pause between two submissions, ms.
-    pub(in crate::sim) submit_pause_ms: u64,
+    pub(crate) submit_pause_ms: u64,
     /// Typical pause between two calls of an application, ms.
-    pub(in crate::sim) call_pause_ms: u64,
+    pub(crate) call_pause_ms: u64,
     /// Typical time of a container, ms.
-    pub(in crate::sim) run_ms: u64,
+    pub(crate) run_ms: u64,
     /// Containers that fail, of 1,000.
-    pub(in crate::sim) failing_permille: u64,
-    /// Most applications that are not over.
-    pub(in crate::sim) most_live: usize,
+    pub(crate) failing_permille: u64,
+    pub(crate) most_live: usize,
 }
 
 /// The stream of chance that it is drawn from: all else in a seed is as it would be without.
@@ -27,7 +26,6 @@ const STREAM: u64 = 7;
 pub(in crate::sim) const LARGEST: Capability = Capability::new(4_096, 4);
 
 impl ContainerPlan {
-    /// That of a seed, for nodes with these slots.
     pub(in crate::sim) fn new(seed: u64, slots: impl Iterator<Item = PerKind<u32>>) -> Self {
         let mut random = Random::stream(seed, STREAM);
         let settings = ContainerSettings {

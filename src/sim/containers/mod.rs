@@ -5,13 +5,11 @@ mod beats;
 mod chosen_calls;
 mod container_plan;
 mod physical_checks;
-mod program;
 mod sim_application;
 mod sim_worker;
 
 pub(super) use beats::address_of;
 pub(super) use chosen_calls::row;
 pub(super) use container_plan::ContainerPlan;
-pub(super) use program::Program;
-pub(super) use sim_application::{ApplicationKind, ApplicationNumbers, SimApplication, items_of};
+pub(super) use sim_application::{ApplicationKind, ApplicationNumbers, Program, SimApplication, items_of};
 pub(super) use sim_worker::SimWorker;

@@ -9,10 +9,34 @@ use crate::api::applications::{
     AllocateAnswer, AllocateCall, ContainerStart, LaunchSource, Placement, RegisterAnswer, Submission,
 };
 use crate::engine::RequestType;
-use crate::model::{ApplicationId, Capability, ContainerId};
+use crate::model::{ApplicationId, Capability, ContainerId, LaunchContext};
 use crate::sim::random::Random;
 
-use super::program::Program;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::sim) struct Program {
+    pub(crate) run_ms: u64,
+    /// Whether only KILL ends it before.
+    pub(crate) ignores_term: bool,
+    /// Time between TERM and KILL that it asks for, ms.
+    pub(crate) kill_grace_ms: u64,
+}
+
+const NAME: &str = "played";
+
+impl Program {
+    pub(in crate::sim) fn context(self) -> LaunchContext {
+        let Self { run_ms, ignores_term, kill_grace_ms } = self;
+        let command = vec![NAME.to_owned(), run_ms.to_string(), ignores_term.to_string()];
+        LaunchContext { kill_grace_ms, ..LaunchContext::of_command(command) }
+    }
+
+    /// That of a context; none: another one.
+    pub(in crate::sim) fn of(context: &LaunchContext) -> Option<Self> {
+        let [name, run_ms, ignores_term] = context.command.as_slice() else { return None };
+        let (run_ms, ignores_term) = (run_ms.parse().ok()?, ignores_term.parse().ok()?);
+        (name == NAME).then_some(Self { run_ms, ignores_term, kill_grace_ms: context.kill_grace_ms })
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum ApplicationKind {
@@ -22,7 +46,6 @@ pub(in crate::sim) enum ApplicationKind {
     Master,
 }
 
-/// How far the submission of an application is.
 #[derive(Clone, Debug)]
 pub(in crate::sim) enum ApplicationPhase {
     /// Its submission has no answer that arrived.
@@ -32,45 +55,44 @@ pub(in crate::sim) enum ApplicationPhase {
 
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct SentCall {
-    pub(in crate::sim) call: AllocateCall,
+    pub(crate) call: AllocateCall,
     /// When the wait at the daemon is over, by the world's clock, ms; none: it does not wait there.
-    pub(in crate::sim) waits_until_ms: Option<u64>,
+    pub(crate) waits_until_ms: Option<u64>,
 }
 
-/// A container that its program knows of.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct KnownContainer {
-    pub(in crate::sim) is_launched: bool,
+    pub(crate) is_launched: bool,
 }
 
 #[derive(Debug)]
 pub(in crate::sim) struct SimApplication {
-    pub(in crate::sim) user: usize,
-    pub(in crate::sim) id: ApplicationId,
-    pub(in crate::sim) kind: ApplicationKind,
-    pub(in crate::sim) phase: ApplicationPhase,
-    pub(in crate::sim) random: Random,
+    pub(crate) user: usize,
+    pub(crate) id: ApplicationId,
+    pub(crate) kind: ApplicationKind,
+    pub(crate) phase: ApplicationPhase,
+    pub(crate) random: Random,
     /// When it acts next, by the world's clock, ms; earlier events are void.
-    pub(in crate::sim) due_mono_ms: u64,
-    pub(in crate::sim) expiry_ms: u64,
+    pub(crate) due_mono_ms: u64,
+    pub(crate) expiry_ms: u64,
     /// 0: it must register.
-    pub(in crate::sim) attempt: u32,
-    pub(in crate::sim) response_id: u64,
-    pub(in crate::sim) pending: Option<SentCall>,
+    pub(crate) attempt: u32,
+    pub(crate) response_id: u64,
+    pub(crate) pending: Option<SentCall>,
     /// The last call that was answered, with its answer.
-    pub(in crate::sim) last: Option<(AllocateCall, Arc<[u8]>)>,
+    pub(crate) last: Option<(AllocateCall, Arc<[u8]>)>,
     /// Containers that are still wanted, as the program sees it.
-    pub(in crate::sim) wanted: BTreeMap<RequestType, u32>,
+    pub(crate) wanted: BTreeMap<RequestType, u32>,
     /// Containers that were named and not said to be complete.
-    pub(in crate::sim) held: BTreeMap<ContainerId, KnownContainer>,
+    pub(crate) held: BTreeMap<ContainerId, KnownContainer>,
     /// Types that had items in this attempt: of them items count, not numbers.
     with_items: BTreeSet<RequestType>,
     named: BTreeSet<ContainerId>,
     completed: BTreeSet<ContainerId>,
     /// How far the end of the run has brought it.
-    pub(in crate::sim) farewell: u32,
+    pub(crate) farewell: u32,
     /// A hoarder holds until then, by the world's clock, ms.
-    pub(in crate::sim) holds_until_ms: u64,
+    pub(crate) holds_until_ms: u64,
 }
 
 impl SimApplication {
@@ -141,7 +163,6 @@ impl SimApplication {
         Ok(())
     }
 
-    /// Takes the answer of the call that waits for it.
     pub(in crate::sim) fn on_answer(
         &mut self,
         body: &Arc<[u8]>,
@@ -157,6 +178,15 @@ impl SimApplication {
         }
         self.response_id = answer.response_id;
         let before = self.wanted.clone();
+        self.take_asked(&call, minimum);
+        self.take_named(&answer, &before)?;
+        self.take_completed(&answer)?;
+        self.last = Some((call, Arc::clone(body)));
+        Ok(answer)
+    }
+
+    /// What a call asked for and launched is wanted and launched, once it is answered.
+    fn take_asked(&mut self, call: &AllocateCall, minimum: Capability) {
         for row in call.ask.iter().filter(|row| row.resource_name == Placement::Any) {
             let capability = row.capability.rounded_up(minimum);
             let request = RequestType { priority: row.priority, request_id: row.allocation_request_id, capability };
@@ -172,6 +202,10 @@ impl SimApplication {
                 held.is_launched = true;
             }
         }
+    }
+
+    /// Takes the containers that an answer names; `before`: what was wanted before its call.
+    fn take_named(&mut self, answer: &AllocateAnswer, before: &BTreeMap<RequestType, u32>) -> Result<(), String> {
         let mut named: BTreeMap<RequestType, u32> = BTreeMap::new();
         for container in &answer.allocated_containers {
             let id = container.container_id;
@@ -200,6 +234,10 @@ impl SimApplication {
                 *wanted = wanted.saturating_sub(named);
             }
         }
+        Ok(())
+    }
+
+    fn take_completed(&mut self, answer: &AllocateAnswer) -> Result<(), String> {
         for status in &answer.completed_container_statuses {
             let id = status.container_id;
             // An answer to an earlier attempt may have been lost.
@@ -211,8 +249,7 @@ impl SimApplication {
             }
             self.held.remove(&id);
         }
-        self.last = Some((call, Arc::clone(body)));
-        Ok(answer)
+        Ok(())
     }
 
     /// Statuses that no later call has acknowledged come again after `register`.

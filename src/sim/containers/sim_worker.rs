@@ -8,7 +8,7 @@ use crate::sim::cuts::Part;
 use crate::sim::daemon_run::LateAnswer;
 use crate::sim::random::{Random, mixed};
 
-use super::program::Program;
+use super::sim_application::Program;
 
 #[derive(Clone, Debug)]
 pub(in crate::sim) struct ContainerFate {
@@ -16,7 +16,6 @@ pub(in crate::sim) struct ContainerFate {
     start_mono_ms: u64,
     /// When it ends by itself.
     end_mono_ms: u64,
-    /// How it ends by itself.
     exit: ContainerExit,
     /// How long it resists TERM, ms; it does not outlive its grace.
     resists_ms: u64,
@@ -24,26 +23,24 @@ pub(in crate::sim) struct ContainerFate {
     killed_mono_ms: Option<u64>,
 }
 
-/// The containers of one worker's current process.
 #[derive(Debug)]
 pub(in crate::sim) struct SimWorker {
-    pub(in crate::sim) fake: FakeWorker<ContainerFate>,
-    pub(in crate::sim) random: Random,
+    pub(crate) fake: FakeWorker<ContainerFate>,
+    pub(crate) random: Random,
     /// When it acts next, by the world's clock, ms; later events that are due before it are void.
-    pub(in crate::sim) due_mono_ms: u64,
+    pub(crate) due_mono_ms: u64,
     /// When the beat that the daemon holds must be answered; none: it holds none.
-    pub(in crate::sim) held_until_ms: Option<u64>,
-    /// The answer to its last beat, which waits for the store.
-    pub(in crate::sim) delayed_answer: Option<LateAnswer<BeatAnswer>>,
+    pub(crate) held_until_ms: Option<u64>,
+    pub(crate) delayed_answer: Option<LateAnswer<BeatAnswer>>,
     /// It has no connection, or knows of a daemon that is gone.
-    pub(in crate::sim) must_connect: bool,
+    pub(crate) must_connect: bool,
     /// The run of the daemon that it is connected to.
-    pub(in crate::sim) daemon_run: u64,
+    pub(crate) daemon_run: u64,
     /// Whether a beat of this connection was taken.
-    pub(in crate::sim) is_received: bool,
+    pub(crate) is_received: bool,
     /// Whether the last one that was taken complained.
-    pub(in crate::sim) said_unhealthy: bool,
-    pub(in crate::sim) silent_until_ms: u64,
+    pub(crate) said_unhealthy: bool,
+    pub(crate) silent_until_ms: u64,
 }
 
 impl ContainerFate {
@@ -135,7 +132,6 @@ impl SimWorker {
         self.must_connect = true;
     }
 
-    /// Ends its faults.
     pub(in crate::sim) fn recover(&mut self, now_mono_ms: u64) {
         self.fake.unhealthy = None;
         self.silent_until_ms = 0;

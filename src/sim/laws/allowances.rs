@@ -10,7 +10,6 @@ use crate::model::{Credits, Now};
 /// A wall clock may be so far off before the stored times follow, ms.
 const MOST_DRIFT_MS: u64 = 1_000;
 
-/// What one queue gets.
 #[derive(Clone, Debug)]
 struct Book {
     terms: AllowanceTerms,
@@ -20,11 +19,8 @@ struct Book {
     due_mono_ms: i64,
     /// The same as it is stored, epoch ms.
     due_wall_ms: i64,
-    /// The last period that was paid.
     last_paid: u64,
-    /// Periods that this step has paid.
     paid_now: u64,
-    /// Periods that have passed in this step.
     passed_now: u64,
 }
 
@@ -136,8 +132,7 @@ impl AllowanceBooks {
         self.check(queue, stored)
     }
 
-    /// After each step: what is due is paid, no queue waits longer than a period, and stored times are those of the wall
-    /// clock.
+    /// After each step: what is due is paid, no queue waits longer than a period, and stored times are those of the wall clock.
     pub(super) fn end_step(&mut self, is_timer: bool, now: Now) -> Result<(), String> {
         let now_mono_ms = now.mono_ms.cast_signed();
         for (queue, book) in &mut self.books {

@@ -6,14 +6,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::engine::{Engine, Fact, PolicyConfig};
-use crate::mapreduce::{AttemptRole, JobFact};
+use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobFact};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, TaskId};
 
-/// A job according to its facts.
 #[derive(Clone, Debug)]
 struct JobModel {
     queue: Arc<str>,
-    /// Order of acceptance.
     order: u64,
     /// Who pays for it while the market rules, if there is such an account.
     payer: Option<Arc<str>>,
@@ -37,7 +35,6 @@ struct JobModel {
     ended_with_it: BTreeSet<AttemptId>,
 }
 
-/// All jobs and slots according to the facts.
 #[derive(Clone, Debug, Default)]
 pub(super) struct AttemptModel {
     jobs: BTreeMap<JobId, JobModel>,
@@ -95,7 +92,6 @@ impl AttemptModel {
         self.with_charged_housekeeping = jobs;
     }
 
-    /// Whether an account pays for setups or cleanups.
     pub(super) fn has_charged_housekeeping(&self, account: &str) -> bool {
         self.with_charged_housekeeping.iter().any(|job| self.account_of(*job) == Some(account))
     }
@@ -108,7 +104,6 @@ impl AttemptModel {
         }
     }
 
-    /// Another number: what jobs hold that accounts pay for is another.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -185,47 +180,12 @@ impl AttemptModel {
 
     fn apply_job_fact(&mut self, fact: &JobFact) -> Result<(), String> {
         match fact {
-            JobFact::Accepted(accepted) => {
-                let queue: Arc<str> = accepted.spec.queue.as_str().into();
-                let payer: Option<Arc<str>> = accepted.spec.payer().map(Arc::from);
-                let job = JobModel {
-                    queue,
-                    order: accepted.order,
-                    account: payer.clone(),
-                    payer,
-                    is_over: false,
-                    held: BTreeMap::new(),
-                    last_numbers: FxHashMap::default(),
-                    committers: FxHashMap::default(),
-                    done: FxHashMap::default(),
-                    maps: accepted.spec.maps,
-                    reduces: accepted.spec.reduces,
-                    may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
-                    is_ending: false,
-                    ended_with_it: BTreeSet::new(),
-                };
-                self.live += 1;
-                match self.jobs.insert(accepted.id, job) {
-                    None => Ok(()),
-                    Some(_) => Err(format!("{} is accepted twice", accepted.id)),
-                }
-            }
+            JobFact::Accepted(accepted) => self.accept(accepted),
             JobFact::AttemptLaunched { attempt, role, tracker, slots, .. } => {
                 self.launch(*attempt, *role, tracker, *slots)
             }
             JobFact::AttemptEnded(ended) => {
-                let id = ended.attempt;
-                if let Some(job) = self.jobs.get_mut(&id.task.job) {
-                    let was_needed = job.held.contains_key(&id) || job.done.get(&id.task) == Some(&id);
-                    if was_needed && ended.state != AttemptState::Succeeded {
-                        self.lost_attempts.push(id);
-                    }
-                    job.end(id, ended.state);
-                    if job.is_over && job.ended_with_it.insert(id) {
-                        return Ok(());
-                    }
-                }
-                self.release(id.task.job, |held, _| *held == id);
+                self.end_attempt(ended);
                 Ok(())
             }
             JobFact::CommitGranted { attempt } => {
@@ -254,6 +214,47 @@ impl AttemptModel {
             }
             _ => Ok(()),
         }
+    }
+
+    fn accept(&mut self, accepted: &AcceptedJob) -> Result<(), String> {
+        let queue: Arc<str> = accepted.spec.queue.as_str().into();
+        let payer: Option<Arc<str>> = accepted.spec.payer().map(Arc::from);
+        let job = JobModel {
+            queue,
+            order: accepted.order,
+            account: payer.clone(),
+            payer,
+            is_over: false,
+            held: BTreeMap::new(),
+            last_numbers: FxHashMap::default(),
+            committers: FxHashMap::default(),
+            done: FxHashMap::default(),
+            maps: accepted.spec.maps,
+            reduces: accepted.spec.reduces,
+            may_lack_reduces: accepted.spec.max_reduce_failures_percent > 0,
+            is_ending: false,
+            ended_with_it: BTreeSet::new(),
+        };
+        self.live += 1;
+        match self.jobs.insert(accepted.id, job) {
+            None => Ok(()),
+            Some(_) => Err(format!("{} is accepted twice", accepted.id)),
+        }
+    }
+
+    fn end_attempt(&mut self, ended: &EndedAttempt) {
+        let id = ended.attempt;
+        if let Some(job) = self.jobs.get_mut(&id.task.job) {
+            let was_needed = job.held.contains_key(&id) || job.done.get(&id.task) == Some(&id);
+            if was_needed && ended.state != AttemptState::Succeeded {
+                self.lost_attempts.push(id);
+            }
+            job.end(id, ended.state);
+            if job.is_over && job.ended_with_it.insert(id) {
+                return;
+            }
+        }
+        self.release(id.task.job, |held, _| *held == id);
     }
 
     fn launch(&mut self, id: AttemptId, role: AttemptRole, tracker: &Arc<str>, slots: u32) -> Result<(), String> {
@@ -299,7 +300,6 @@ impl AttemptModel {
         self.lost_attempts.clear();
     }
 
-    /// Attempts that ended in this step without success and were needed before.
     pub(super) fn lost_attempts(&self) -> &[AttemptId] {
         &self.lost_attempts
     }
@@ -334,7 +334,6 @@ impl AttemptModel {
         }
     }
 
-    /// Removes finished jobs from the acknowledged ones.
     pub(super) fn settle(&mut self, acknowledged: &mut BTreeSet<JobId>) {
         let over = std::mem::take(&mut self.over);
         acknowledged.retain(|id| !over.contains(id));
@@ -348,7 +347,7 @@ impl AttemptModel {
             }
         }
         // Its groups are pools.
-        let are_groups_queues = !matches!(policy, PolicyConfig::Fair(_));
+        let are_groups_queues = !policy.has_pools();
         let scheduler = engine.inspect().scheduler();
         let mut sum = PerKind::<u64>::default();
         for (queue, usage) in &self.usage {

@@ -10,7 +10,6 @@ use crate::model::{Credits, JobId, PerKind, PerPool};
 use super::attempts::AttemptModel;
 use super::containers::ContainerBooks;
 
-/// Attempts and containers by the facts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Holdings<'a> {
     pub(super) attempts: &'a AttemptModel,
@@ -26,7 +25,6 @@ impl Holdings<'_> {
     }
 }
 
-/// What slots cost at the rate of an interval.
 pub(super) fn cost(interval: &Interval, slots: PerPool<u32>) -> Credits {
     let slots = i128::from(slots.map) + i128::from(slots.reduce) + i128::from(slots.container);
     Credits::from_units(interval.share.rate().units() * slots)
@@ -62,7 +60,6 @@ impl Moment {
         }
     }
 
-    /// A setup or cleanup that is charged as a map.
     pub(super) fn add_map(&mut self, (account, job, order): (&str, JobId, u64), slots: u32) {
         let moment = self.0.entry(account.into()).or_default();
         moment.held.map += slots;

@@ -10,7 +10,6 @@ use crate::model::{ApplicationId, JobId};
 #[derive(Clone, Debug, Default)]
 pub(super) struct LaidCharges {
     costs: BTreeMap<ApplicationId, ContainerCost>,
-    /// The cost of all applications, units.
     total: i128,
     /// What this step must charge, units.
     due: BTreeMap<SlotHolder, i128>,
@@ -28,12 +27,10 @@ impl LaidCharges {
         }
     }
 
-    /// A job is charged so many more units.
     pub(super) fn lay_on_job(&mut self, job: JobId, units: i128) -> Result<(), String> {
         self.lay(SlotHolder::Job(job), units)
     }
 
-    /// Takes what changes say that applications have cost.
     pub(super) fn lay_on_applications(&mut self, changes: &[ApplicationChange]) -> Result<(), String> {
         for change in changes {
             let ApplicationChange::Charged { application, cost } = change else { continue };

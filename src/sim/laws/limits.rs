@@ -10,7 +10,7 @@ use crate::scheduler::Level;
 use crate::scheduler::capacity::{CapacityConfig, CapacityQueue, SlotVerdict, UserLimit};
 use crate::scheduler::fair::heartbeat_plan::HeartbeatLoad;
 
-use super::heartbeat_outcome::HeartbeatOutcome;
+use super::nodes::HeartbeatOutcome;
 
 /// The live jobs under a policy, for one kind of slot.
 pub(super) struct LimitedJobs<'a> {
@@ -18,7 +18,6 @@ pub(super) struct LimitedJobs<'a> {
     policy: &'a PolicyConfig,
     kind: Kind,
     cluster_slots: u64,
-    /// Jobs under the Fair scheduler that may run.
     admitted: BTreeSet<JobId>,
 }
 
@@ -49,7 +48,6 @@ impl<'a> LimitedJobs<'a> {
         }
     }
 
-    /// Whether some pool or queue holds more than its maximum.
     pub(super) fn exceeded(&self, job: &Job) -> Option<String> {
         let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
         match self.policy {
@@ -151,7 +149,6 @@ impl<'a> LimitedJobs<'a> {
     }
 }
 
-/// Jobs whose tasks may run.
 fn live(inspection: Inspection<'_>) -> impl Iterator<Item = &Job> {
     let ids = inspection.live_jobs().values().flatten();
     let jobs = ids.filter_map(move |id| inspection.jobs().get(*id));

@@ -8,14 +8,12 @@
 mod allowances;
 mod attempts;
 mod containers;
-mod digest;
-mod heartbeat_outcome;
 mod holdings;
 mod laid_charges;
 mod law;
 mod limits;
 mod money;
-mod placeable_node;
+mod nodes;
 mod preemption;
 mod share;
 mod slot_time;
@@ -29,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use attempts::AttemptModel;
 pub(super) use containers::{ApplicationIntent, OfferedNode};
 use containers::{ContainerBooks, ContainerRound};
-use digest::Digest;
 use holdings::{Holdings, Moment};
 use money::Auditor;
+use tally::Digest;
 
 use crate::engine::{Effect, Engine, Fact, PolicyConfig, SchedulerChoice, Step};
 use crate::mapreduce::JobFact;
@@ -40,8 +38,8 @@ use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Kin
 
 use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
-pub(super) use heartbeat_outcome::HeartbeatOutcome;
 pub use law::{Law, Violation};
+pub(super) use nodes::HeartbeatOutcome;
 
 pub(super) use money::{Intent, MoneyChange};
 use preemption::PreemptionChecker;
@@ -52,7 +50,6 @@ pub use tally::Tally;
 use wants::WantChecker;
 use work::WorkChecker;
 
-/// Checks one run, step by step.
 #[derive(Clone, Debug)]
 pub(super) struct LawChecker {
     start: Now,
@@ -75,7 +72,6 @@ pub(super) struct LawChecker {
     preemption: Option<PreemptionChecker>,
     /// Containers before a round of preemption that is due.
     container_round: Option<ContainerRound>,
-    /// Whether the market ruled before the step.
     was_market: bool,
     /// Schedulers that were wished for, by class.
     offered: BTreeMap<String, PolicyConfig>,
@@ -124,7 +120,6 @@ impl LawChecker {
         (self.work.policy().clone(), self.choice.clone())
     }
 
-    /// Applies the facts of the start.
     pub(super) fn begin(&mut self, first: FactNumber, facts: &[Fact], engine: &Engine) -> Result<(), Violation> {
         self.apply_facts(first, facts, &Intent::Start, self.start, engine)
     }
@@ -172,22 +167,18 @@ impl LawChecker {
         self.containers.note_intent(intent);
     }
 
-    /// Whether an application is there and not over.
     pub(super) fn is_application_live(&self, id: ApplicationId) -> bool {
         self.containers.is_live(id)
     }
 
-    /// Whether a container of an application that is not over is known.
     pub(super) fn knows_container(&self, id: ContainerId) -> bool {
         self.containers.knows(id)
     }
 
-    /// Why a worker cannot be given a container to launch.
     pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
         self.containers.cannot_launch(id, tracker, incarnation)
     }
 
-    /// Memory, MB, and cores that live containers of a worker's process hold.
     pub(super) fn held_on(&self, tracker: &str, incarnation: u64) -> (u64, u64) {
         self.containers.held_on(tracker, incarnation)
     }
@@ -204,7 +195,6 @@ impl LawChecker {
         self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
     }
 
-    /// Memory, MB, and cores of a node that were earmarked before the step.
     pub(super) fn earmarked_on(&self, tracker: &str, engine: &Engine) -> (u64, u64) {
         let node = engine.inspect().tracker_id_of(tracker).filter(|_| self.work.policy().is_market());
         node.map_or((0, 0), |node| self.containers.earmarked_on(node))
@@ -220,22 +210,18 @@ impl LawChecker {
         ordered.map_err(|text| self.violation(Law::Guarantee, text))
     }
 
-    /// Applications that are not over, and live containers.
     pub(super) fn applications_left(&self) -> (usize, usize) {
         self.containers.left()
     }
 
-    /// An application that is not over or has live containers, in words.
     pub(super) fn oldest_application(&self) -> Option<String> {
         self.containers.oldest()
     }
 
-    /// Whether the job of an attempt still needs its work on this tracker.
     pub(super) fn needs(&self, id: AttemptId, tracker: &str) -> bool {
         self.attempts.needs(id, tracker)
     }
 
-    /// Attempts that ended in the last step without success and were needed before.
     pub(super) fn lost_attempts(&self) -> &[AttemptId] {
         self.attempts.lost_attempts()
     }
@@ -258,12 +244,10 @@ impl LawChecker {
         Tally { hash: self.digest.value(), ..self.tally.clone() }
     }
 
-    /// Unfinished jobs.
     pub(super) fn live_jobs(&self) -> usize {
         self.attempts.live_jobs()
     }
 
-    /// Whether a job is accepted and not over.
     pub(super) fn is_live(&self, id: JobId) -> bool {
         self.attempts.is_live(id)
     }
@@ -339,7 +323,6 @@ impl LawChecker {
         Ok(())
     }
 
-    /// Checks a new answer to a heartbeat.
     pub(super) fn after_heartbeat(
         &mut self,
         outcome: HeartbeatOutcome<'_>,
@@ -552,7 +535,6 @@ impl LawChecker {
         }
     }
 
-    /// Compares the sums by the facts with the engine's counts.
     fn compare(&self, engine: &Engine) -> Result<(), Violation> {
         self.attempts.compare(engine, self.work.policy()).map_err(|text| self.violation(Law::Order, text))?;
         let (kept, counted) = (engine.inspect().scheduler().totals(), engine.inspect().scheduler().recount());

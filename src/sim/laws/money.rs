@@ -16,7 +16,6 @@ use super::holdings::{Holdings, cost};
 use super::laid_charges::LaidCharges;
 use super::stamps::StampBooks;
 
-/// The cause of a step, as far as money is concerned.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum Intent {
     /// The start: the budget file is applied.
@@ -34,28 +33,21 @@ pub(in crate::sim) enum Intent {
         /// The change if it is granted.
         change: MoneyChange,
     },
-    /// Anything else: no money moves.
     Other,
 }
 
-/// The change that a request asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::sim) enum MoneyChange {
-    /// Nothing, or nothing that may be granted.
     Nothing,
     /// A queue's bid.
     Spending(String, Credits),
     /// A queue's balance, by an amount that may be negative.
     Budget(String, Credits),
-    /// A new queue.
     Open(String),
-    /// The end of a queue.
     Close(String),
-    /// Credits from one queue to another.
     Transfer(String, String, Credits),
     Allowance(String, Option<AllowanceTerms>),
     Order(JobId),
-    /// The end of the order for a job.
     Unorder(JobId),
 }
 
@@ -136,12 +128,10 @@ impl Auditor {
         }
     }
 
-    /// Credits issued and credits charged.
     pub(super) fn totals(&self) -> (Credits, Credits) {
         (Credits::from_units(self.issued), Credits::from_units(self.charged))
     }
 
-    /// What a queue has.
     pub(super) fn balance(&self, queue: &str) -> Option<Credits> {
         self.accounts.get(queue).map(|account| account.balance)
     }
@@ -248,7 +238,6 @@ impl Auditor {
         self.interval_ms.map(|_| self.next_tick_mono_ms)
     }
 
-    /// Whether a tick may come at this time.
     pub(super) fn may_tick(&self, now: Now) -> bool {
         let due_mono_ms = self.resumed_end_mono_ms.unwrap_or(u64::MAX).min(self.next_tick_mono_ms);
         self.interval_ms.is_some() && now.mono_ms >= due_mono_ms
@@ -284,14 +273,12 @@ impl Auditor {
         self.compare(engine)
     }
 
-    /// Notes the slots before a step of the timer.
     pub(super) fn before_tick(&mut self, engine: &Engine) {
         let scheduler = engine.inspect().scheduler();
         let slots = scheduler.totals().slots;
         self.slots = PerPool::new(slots.map, slots.reduce, scheduler.slots_beyond_tasks());
     }
 
-    /// Checks the sums after a step.
     pub(super) fn end_step(&mut self, intent: &Intent, engine: &Engine, now: Now) -> Result<(), String> {
         let had_tick = std::mem::take(&mut self.had_tick);
         self.used_stamp = None;
@@ -516,6 +503,19 @@ impl Auditor {
         for (queue, interval) in tick.intervals() {
             self.allocate(queue.as_str(), *interval, holdings)?;
         }
+        let rates = self.open_intervals(price)?;
+        let by_order = self.accounts.values().filter_map(|account| account.open?.by_order);
+        let capped = by_order.filter_map(|job| Some((job, self.orders.get(&job)?.1.max_cost?)));
+        self.open_by_order = capped.collect();
+        if rates == price.units() {
+            Ok(())
+        } else {
+            Err(format!("the rates sum to {rates} units, the price is {price}"))
+        }
+    }
+
+    /// Opens the next intervals, whose rates must be what their queues bid and can pay; returns the sum of the rates, units.
+    fn open_intervals(&mut self, price: Credits) -> Result<i128, String> {
         let mut rates = 0;
         for (queue, account) in &mut self.accounts {
             account.charged = None;
@@ -544,18 +544,10 @@ impl Auditor {
             }
             rates += interval.share.rate().units();
         }
-        let by_order = self.accounts.values().filter_map(|account| account.open?.by_order);
-        let capped = by_order.filter_map(|job| Some((job, self.orders.get(&job)?.1.max_cost?)));
-        self.open_by_order = capped.collect();
-        if rates == price.units() {
-            Ok(())
-        } else {
-            Err(format!("the rates sum to {rates} units, the price is {price}"))
-        }
+        Ok(rates)
     }
 
-    /// Another scheduler takes over: what was sold in this step ends without a charge, and what was sold before has been
-    /// charged in it.
+    /// Another scheduler takes over: what was sold in this step ends without a charge, and what was sold before has been charged in it.
     fn end_rule(&mut self, tick: &Tick) -> Result<(), String> {
         if tick.number != self.ticks || !self.had_tick || tick.price != Credits::ZERO || !tick.queue_ticks.is_empty() {
             return Err(format!("another scheduler rules, and the market reports {tick:?}"));
@@ -564,7 +556,6 @@ impl Auditor {
         Ok(())
     }
 
-    /// Checks that no more slots are sold than there are.
     fn check_quotas(&self) -> Result<(), String> {
         for pool in Pool::ALL {
             let sold: u64 =

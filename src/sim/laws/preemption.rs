@@ -12,7 +12,6 @@ use crate::scheduler::AppId;
 
 use super::law::Law;
 
-/// An attempt that a round could have chosen.
 #[derive(Clone, Debug)]
 struct AttemptCandidate {
     queue: String,
@@ -25,7 +24,6 @@ struct AttemptCandidate {
     is_chosen: bool,
 }
 
-/// A queue after a round.
 #[derive(Clone, Copy, Debug)]
 struct QueueUsage {
     quota: PerKind<u32>,
@@ -48,7 +46,6 @@ pub(super) struct PreemptionChecker {
 }
 
 impl PreemptionChecker {
-    /// Notes the candidates before a round, if one is due.
     pub(super) fn before_round(&mut self, engine: &Engine, now: Now) -> bool {
         self.candidates = None;
         let inspection = engine.inspect();
@@ -170,13 +167,7 @@ impl RoundCheck<'_> {
     fn check(&self, kind: Kind, candidates: &[&AttemptCandidate]) -> Result<(), (Law, String)> {
         let inspection = self.engine.inspect();
         let chosen: Vec<&AttemptCandidate> = candidates.iter().copied().filter(|one| one.is_chosen).collect();
-        for victim in &chosen {
-            let usage = self.queue_usage.get(&victim.queue);
-            if usage.is_none_or(|usage| usage.retained[kind] < usage.quota[kind]) {
-                let text = format!("{} drops below its quota: {usage:?} without {}", victim.queue, victim.id);
-                return Err((Law::Preemption, text));
-            }
-        }
+        self.check_quotas_kept(kind, &chosen)?;
         if self.shares_room {
             // What a place is worth depends on the room of its node: of equal attempts there the one launched last leaves.
             return self.check_order(kind, candidates, &chosen, |one, other| {
@@ -185,16 +176,11 @@ impl RoundCheck<'_> {
         }
         let at_work: BTreeSet<TrackerId> =
             self.at_work.iter().filter(|(_, slots)| slots[kind] > 0).map(|(tracker, _)| *tracker).collect();
-        let jobs_of = |queue: &str| {
-            let ids = inspection.live_jobs().get(queue).into_iter().flatten();
-            ids.filter_map(|id| inspection.jobs().get(*id))
-        };
-        let sets_up = |job: &Job| inspection.housekeeping().setup.contains(&job.id);
         let is_constrained = self
             .queue_usage
             .keys()
-            .flat_map(|queue| jobs_of(queue))
-            .any(|job| (job.runnable(kind) > 0 || sets_up(job)) && job.is_constrained(kind));
+            .flat_map(|queue| self.jobs_of(queue))
+            .any(|job| (job.runnable(kind) > 0 || self.sets_up(job)) && job.is_constrained(kind));
         self.check_order(kind, candidates, &chosen, |one, other| {
             let (one, other) = (one.tracker, other.tracker);
             one == other || (!is_constrained && at_work.contains(&one) && at_work.contains(&other))
@@ -202,12 +188,13 @@ impl RoundCheck<'_> {
 
         let need = |counts: &dyn Fn(&Job) -> bool| -> u32 {
             let of = |(queue, usage): (&String, &QueueUsage)| {
-                let tasks: u32 = jobs_of(queue).filter(|job| counts(job)).map(|job| job.runnable(kind)).sum();
+                let tasks: u32 = self.jobs_of(queue).filter(|job| counts(job)).map(|job| job.runnable(kind)).sum();
                 tasks.min(usage.quota[kind].saturating_sub(usage.retained[kind]))
             };
             self.queue_usage.iter().map(of).sum()
         };
-        let setups = self.queue_usage.keys().flat_map(|queue| jobs_of(queue)).filter(|job| sets_up(job)).count() as u32;
+        let waiting = self.queue_usage.keys().flat_map(|queue| self.jobs_of(queue));
+        let setups = waiting.filter(|job| self.sets_up(job)).count() as u32;
         let coming: u32 = at_work.iter().map(|tracker| inspection.scheduler().incoming(*tracker)[kind]).sum();
         let (victims, needed) = (chosen.len() as u32, need(&|_| true) + setups);
         if victims > needed {
@@ -235,6 +222,27 @@ impl RoundCheck<'_> {
             }
             None => Ok(()),
         }
+    }
+
+    fn check_quotas_kept(&self, kind: Kind, chosen: &[&AttemptCandidate]) -> Result<(), (Law, String)> {
+        for victim in chosen {
+            let usage = self.queue_usage.get(&victim.queue);
+            if usage.is_none_or(|usage| usage.retained[kind] < usage.quota[kind]) {
+                let text = format!("{} drops below its quota: {usage:?} without {}", victim.queue, victim.id);
+                return Err((Law::Preemption, text));
+            }
+        }
+        Ok(())
+    }
+
+    fn jobs_of(&self, queue: &str) -> impl Iterator<Item = &Job> {
+        let inspection = self.engine.inspect();
+        let ids = inspection.live_jobs().get(queue).into_iter().flatten();
+        ids.filter_map(move |id| inspection.jobs().get(*id))
+    }
+
+    fn sets_up(&self, job: &Job) -> bool {
+        self.engine.inspect().housekeeping().setup.contains(&job.id)
     }
 
     /// The order of victims: of the queues over quota the one with the latest job first, of its

@@ -14,7 +14,6 @@ const WINDOW: usize = 20;
 /// How long a tracker may be silent between two heartbeats without a fault, ms, and the time of a kill there.
 const HEARTBEATS_MS: u64 = 3_000;
 
-/// What an interval brought.
 #[derive(Clone, Copy, Debug, Default)]
 struct Sold {
     quota: u32,

@@ -31,7 +31,6 @@ struct HousekeepingSlot {
     is_old: bool,
 }
 
-/// What a queue has bought.
 #[derive(Clone, Debug, Default)]
 struct Sale {
     rate: Credits,
@@ -69,7 +68,6 @@ struct GracePeriod {
 /// Slot-milliseconds of graces, by queue and rate.
 type GraceSums = BTreeMap<(String, Credits), BTreeMap<(u64, SlotHolder), u128>>;
 
-/// The time of the open interval up to a moment, and what it has brought.
 #[derive(Clone, Debug, Default)]
 struct Elapsed {
     /// Since the tick, while the daemon was up, ms.
@@ -81,7 +79,6 @@ struct Elapsed {
     housekeeping: u128,
 }
 
-/// The open interval of all queues.
 #[derive(Clone, Debug)]
 pub(super) struct SlotTime {
     /// Time between ticks, ms; none while another scheduler rules.
@@ -340,7 +337,6 @@ impl SlotTime {
         Ok(())
     }
 
-    /// How long a container may be held without being launched and cost nothing, ms.
     fn most_free_ms(&self) -> u64 {
         MOST_FREE_MS.min(self.length_ms / 10)
     }
@@ -349,7 +345,6 @@ impl SlotTime {
         self.housekeeping.retain(|one| !is_meant(one));
     }
 
-    /// The market rules from now on, with so long between ticks, or another scheduler does.
     pub(super) fn rule(&mut self, interval_ms: Option<u64>) {
         if self.interval_ms.is_none() {
             // It counts from the switch on.
@@ -373,7 +368,6 @@ impl SlotTime {
         self.granted_at.values_mut().for_each(|(_, since_up_ms)| *since_up_ms = None);
     }
 
-    /// How much of the open interval is to come, ms.
     pub(super) fn left_ms(&self) -> u64 {
         self.length_ms.saturating_sub(self.elapsed.offset_ms)
     }
@@ -427,16 +421,10 @@ impl SlotTime {
         if self.interval_ms.is_none() || !self.unsure.is_empty() {
             return Ok(());
         }
-        let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
+        let mut charges = charges_of(tick);
         let mut slot_ms: BTreeMap<String, PerPool<u64>> = BTreeMap::new();
         for one in &tick.queue_ticks {
             slot_ms.insert(one.queue.as_str().to_owned(), one.charge.slot_ms);
-        }
-        for entry in tick.charges() {
-            if let LedgerAccount::Queue(queue) = &entry.debit {
-                let sum = charges.entry(queue.as_str().to_owned()).or_default();
-                *sum = Credits::from_units(sum.units() + entry.amount.units());
-            }
         }
         let mut due: BTreeMap<SlotHolder, i128> = BTreeMap::new();
         let (empty, unsold) = (Sums::default(), Sale::default());
@@ -483,16 +471,7 @@ impl SlotTime {
         if let Some((queue, amount)) = charges.first_key_value() {
             return Err((Law::Charges, format!("{queue} pays {amount} and has bought nothing")));
         }
-        let mut laid: BTreeMap<SlotHolder, i128> = BTreeMap::new();
-        for charge in &tick.laid {
-            *laid.entry(charge.holder).or_default() += charge.amount.units();
-        }
-        due.retain(|_, units| *units != 0);
-        laid.retain(|_, units| *units != 0);
-        if due == laid {
-            return Ok(());
-        }
-        Err((Law::Charges, format!("the charges are laid as {laid:?}, and should as {due:?}")))
+        check_laid(tick, due)
     }
 
     fn cost(&self, rate: Credits, sums: &Sums) -> Credits {
@@ -504,6 +483,30 @@ impl SlotTime {
         let units = rate.units().cast_unsigned() * total_ms / u128::from(self.length_ms.max(1));
         Credits::from_units(units.cast_signed())
     }
+}
+
+fn charges_of(tick: &Tick) -> BTreeMap<String, Credits> {
+    let mut charges: BTreeMap<String, Credits> = BTreeMap::new();
+    for entry in tick.charges() {
+        if let LedgerAccount::Queue(queue) = &entry.debit {
+            let sum = charges.entry(queue.as_str().to_owned()).or_default();
+            *sum = Credits::from_units(sum.units() + entry.amount.units());
+        }
+    }
+    charges
+}
+
+fn check_laid(tick: &Tick, mut due: BTreeMap<SlotHolder, i128>) -> Result<(), (Law, String)> {
+    let mut laid: BTreeMap<SlotHolder, i128> = BTreeMap::new();
+    for charge in &tick.laid {
+        *laid.entry(charge.holder).or_default() += charge.amount.units();
+    }
+    due.retain(|_, units| *units != 0);
+    laid.retain(|_, units| *units != 0);
+    if due == laid {
+        return Ok(());
+    }
+    Err((Law::Charges, format!("the charges are laid as {laid:?}, and should as {due:?}")))
 }
 
 /// Lays an amount on all that have held anything in proportion to what they held, by largest remainder, then submission;

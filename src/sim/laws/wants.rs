@@ -11,9 +11,8 @@ use crate::model::{Capability, JobId, Kind, PerKind, PerPool, TrackerId};
 use crate::sim::plan::Plan;
 
 use super::attempts::AttemptModel;
-use super::heartbeat_outcome::HeartbeatOutcome;
 use super::holdings::{Holdings, Moment};
-use super::placeable_node::PlaceableNode;
+use super::nodes::{HeartbeatOutcome, PlaceableNode};
 
 /// What a machine has, as its tracker and worker declare it.
 #[derive(Clone, Debug)]
@@ -22,7 +21,6 @@ struct Machine {
     bag: Option<Capability>,
 }
 
-/// What was sold to a queue, and whether it made use of it.
 #[derive(Clone, Debug, Default)]
 struct UsedSale {
     quota: PerPool<u32>,
@@ -69,7 +67,6 @@ impl WantChecker {
         self.before = self.wants(holdings, engine);
     }
 
-    /// A queue asks for something.
     pub(super) fn apply(&mut self, fact: &Fact, holdings: &Holdings<'_>) {
         match fact {
             Fact::Job(JobFact::Accepted(job)) => self.note_question(job.spec.payer().unwrap_or_default()),

@@ -9,21 +9,19 @@ use crate::model::{JobId, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::SKIP_BUDGET;
 use crate::wire::worker_name;
 
-use super::heartbeat_outcome::HeartbeatOutcome;
 use super::limits::LimitedJobs;
+use super::nodes::HeartbeatOutcome;
 
 /// Checks the slots that heartbeats leave free.
 ///
-/// Exceptions, each on purpose: a compatible scheduler keeps the original's caps on a heartbeat, so nothing is checked
-/// there. Otherwise first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light load; not
-/// for two. Under the Capacity and Fair schedulers limits and delays refuse tasks, and after a heartbeat that gave some
-/// they may be others than it saw; the Fair scheduler decides by its last update. With more jobs than one heartbeat may
-/// skip the next one continues where it stopped.
+/// Exceptions, each on purpose: a compatible scheduler keeps the original's caps on a heartbeat, so nothing is checked there. Otherwise
+/// first-in-first-out may hold a slot back for one heartbeat of a tracker, to spread a light load; not for two. Under the Capacity and Fair
+/// schedulers limits and delays refuse tasks, and after a heartbeat that gave some they may be others than it saw; the Fair scheduler
+/// decides by its last update. With more jobs than one heartbeat may skip the next one continues where it stopped.
 #[derive(Clone, Debug)]
 pub(super) struct WorkChecker {
     policy: PolicyConfig,
-    /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the
-    /// first, ms.
+    /// Trackers whose last heartbeats left a slot of a kind free that this job could have used, with the time of the first, ms.
     held_back: BTreeMap<(TrackerId, Kind), (JobId, u64)>,
     /// Whether there are applications beside the jobs.
     has_applications: bool,
@@ -58,7 +56,6 @@ impl WorkChecker {
         Ok(())
     }
 
-    /// Checks the answer to a tracker that accepts tasks.
     pub(super) fn after_heartbeat(
         &mut self,
         outcome: HeartbeatOutcome<'_>,
@@ -81,18 +78,14 @@ impl WorkChecker {
                 self.held_back.remove(&key);
                 continue;
             };
-            let is_any_job = matches!(self.policy, PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. });
+            let is_any_job = self.decides_at_once();
             let before = self.held_back.get(&key).filter(|(job, _)| is_any_job || *job == wanted.job);
             let since_ms = before.map(|(_, since_ms)| *since_ms);
             self.held_back.insert(key, (wanted.job, since_ms.unwrap_or(now.mono_ms)));
             let grace_ms = if wanted.is_housekeeping { 0 } else { self.grace_ms() };
             let is_late = since_ms.is_some_and(|since_ms| now.mono_ms.saturating_sub(since_ms) >= grace_ms);
             // A job may have begun at the end of this heartbeat.
-            let is_urgent = match self.policy {
-                PolicyConfig::Dynamic { .. } => true,
-                PolicyConfig::Fifo(_) => wanted.is_housekeeping,
-                PolicyConfig::Capacity { .. } | PolicyConfig::Fair(_) | PolicyConfig::Constraint(_) => false,
-            };
+            let is_urgent = self.policy.is_market() || self.decides_at_once() && wanted.is_housekeeping;
             if is_late || is_urgent {
                 let (job, tracker, free) = (wanted.job, outcome.tracker, outcome.free[kind]);
                 let what = if wanted.is_housekeeping { "for its setup or cleanup" } else { "for a task" };
@@ -109,6 +102,10 @@ impl WorkChecker {
             PolicyConfig::Capacity { .. } | PolicyConfig::Constraint(_) => 1,
             PolicyConfig::Fair(fair) => 2 * fair.options.update_interval_ms + LATEST_UPDATE_MS,
         }
+    }
+
+    fn decides_at_once(&self) -> bool {
+        self.grace_ms() == 0
     }
 
     fn usable_work(
@@ -145,9 +142,8 @@ impl WorkChecker {
             return None;
         }
         let mut live = inspection.live_jobs().values();
-        let decides_anew = matches!(self.policy, PolicyConfig::Fifo(_) | PolicyConfig::Dynamic { .. });
         // Some caps are on tasks of both kinds.
-        if !decides_anew && launched(facts).next().is_some() {
+        if !self.decides_at_once() && launched(facts).next().is_some() {
             return None;
         }
         let fits = |job: &Job| job.slots_per_task(kind) <= outcome.free[kind];
@@ -158,7 +154,6 @@ impl WorkChecker {
     }
 }
 
-/// A job that could use a slot, for a task or for housekeeping.
 struct UnservedJob {
     job: JobId,
     is_housekeeping: bool,

@@ -3,16 +3,13 @@
 //! Invariant: a recording that a play made, played under the same settings, ends as it ended.
 
 mod comparison;
-mod figures;
-mod nodes;
 mod play;
 mod play_tracker;
-mod played;
 mod recording;
 
 pub(crate) use comparison::{PlayedUnder, compare};
 pub use play::{Play, PlayOptions};
 #[cfg(test)]
-pub(crate) use played::Played;
+pub(crate) use recording::Played;
 pub use recording::{JobTimes, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
 pub(crate) use recording::{MarketChange, RecordedOrder};

@@ -22,8 +22,7 @@ use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
 use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
-use super::played::{Played, PlayedJob};
-use super::recording::{MarketChange, RecordedOrder, Recording, TaskTimes, mean};
+use super::recording::{MarketChange, Played, PlayedJob, RecordedOrder, Recording, TaskTimes, mean};
 
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
@@ -50,9 +49,8 @@ enum PlayEvent {
     Call(usize, u64),
 }
 
-/// A job while it is played.
 #[derive(Debug, Default)]
-struct LiveJob {
+struct JobInPlay {
     maps: MapsDone,
     maps_ended: Vec<bool>,
     /// Attempts of each task that failed or will.
@@ -67,18 +65,16 @@ pub struct Play<'a> {
     engine: Engine,
     now: Now,
     queue: EventQueue<PlayEvent>,
-    /// By name.
     tracker_places: BTreeMap<Arc<str>, usize>,
     trackers: Vec<Option<PlayTracker>>,
     racks: BTreeMap<&'a str, &'a str>,
     ids: BTreeMap<JobId, usize>,
-    live: FxHashMap<usize, LiveJob>,
+    live: FxHashMap<usize, JobInPlay>,
     /// Attempts that hold slots: since when and how many. Never iterated.
     launched: FxHashMap<AttemptId, (i64, u32)>,
     /// Jobs that are neither over nor refused.
     left: usize,
     connections: u64,
-    /// How long a tracker may be silent, ms.
     silence_ms: u64,
     usual: PerKind<TaskTimes>,
     played: Played,
@@ -389,10 +385,10 @@ impl Play<'_> {
         self.step(Event::UnusedIdFound { id, owner: IdOwner::named(user) });
         self.ids.insert(id, place);
         let maps = recorded.spec.maps;
-        let live = LiveJob {
+        let live = JobInPlay {
             maps: MapsDone { left: maps, all: maps, last_end_ms: i64::MIN },
             maps_ended: vec![false; maps as usize],
-            ..LiveJob::default()
+            ..JobInPlay::default()
         };
         self.live.insert(place, live);
         let spec = self.spec(place);

@@ -31,7 +31,6 @@ pub(super) struct PlayTracker {
     pub(super) interval_ms: u64,
 }
 
-/// How far the maps of a job are.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct MapsDone {
     pub(super) left: u32,
@@ -62,12 +61,10 @@ impl PlayTracker {
         self.call
     }
 
-    /// Whether no other call was planned since this one.
     pub(super) fn is_call_due(&self, number: u64) -> bool {
         self.call == number
     }
 
-    /// Whether it has an attempt of such a job.
     pub(super) fn has_attempt_of(&self, is_one: impl Fn(usize) -> bool) -> bool {
         self.fake.attempts.iter().any(|attempt| attempt.is_kept() && is_one(attempt.plan.job))
     }
@@ -91,7 +88,6 @@ impl PlayTracker {
     }
 }
 
-/// Brings an attempt to where it is now.
 fn advance(attempt: &mut FakeAttempt<PlayedAttempt>, now_ms: i64, maps: &impl Fn(usize) -> MapsDone) {
     use AttemptState as S;
     if attempt.state == S::Unassigned && now_ms >= attempt.plan.start_ms {

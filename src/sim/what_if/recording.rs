@@ -1,6 +1,6 @@
 //! What was recorded of a stretch of time: jobs with the times of their tasks, trackers, and what moved the market.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{JobSpec, SplitTable};
@@ -14,7 +14,6 @@ pub struct Recording {
     pub jobs: Vec<RecordedJob>,
     pub trackers: Vec<RecordedTracker>,
     pub market: Option<RecordedMarket>,
-    /// When the play begins, epoch ms.
     pub start_ms: i64,
     /// Jobs of that time that are not over: they are left out.
     pub unfinished: usize,
@@ -28,11 +27,9 @@ pub struct RecordedJob {
     /// Deadlines that it was given later, with when, epoch ms; none in place of one: it was cleared.
     pub deadline_changes: Vec<(i64, Option<DeadlineSpec>)>,
     pub splits: Arc<SplitTable>,
-    /// When it was submitted, epoch ms.
     pub submit_ms: i64,
     /// When it was killed or had failed, epoch ms; none: it was not, or that is not known.
     pub ending_ms: Option<i64>,
-    /// When it ended, epoch ms.
     pub finish_ms: i64,
     /// When it was to be done, by its deadline or else its last order, epoch ms.
     pub deadline_ms: Option<i64>,
@@ -49,7 +46,6 @@ pub struct JobTimes {
     pub failures: BTreeMap<(Kind, i32), Vec<TaskTimes>>,
     /// What tasks took that were killed and never succeeded, up to then: they take longer.
     pub cut: BTreeMap<(Kind, i32), TaskTimes>,
-    /// Of its setup and its cleanup.
     pub setup: TaskTimes,
     pub cleanup: TaskTimes,
 }
@@ -101,11 +97,8 @@ pub enum MarketChange {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RecordedOrder {
     pub(crate) job: JobId,
-    /// Until when, epoch ms.
     pub(crate) deadline_ms: i64,
-    /// The highest rate that it bids.
     pub(crate) max_rate: Credits,
-    /// What the job may cost with it.
     pub(crate) max_cost: Option<Credits>,
 }
 
@@ -147,7 +140,6 @@ impl JobTimes {
     }
 }
 
-/// The mean of times; none of none.
 pub(super) fn mean(times: impl Iterator<Item = TaskTimes>) -> Option<TaskTimes> {
     let (mut count, mut sums) = (0_u64, [0_u64; 3]);
     for TaskTimes { delay_ms, first_ms, rest_ms, .. } in times {
@@ -159,4 +151,95 @@ pub(super) fn mean(times: impl Iterator<Item = TaskTimes>) -> Option<TaskTimes> 
     let [delay_ms, first_ms, rest_ms] =
         sums.map(|sum| u32::try_from(sum.checked_div(count).unwrap_or(0)).unwrap_or(u32::MAX));
     (count > 0).then_some(TaskTimes { delay_ms, first_ms, rest_ms, output_bytes: -1 })
+}
+
+impl Recording {
+    /// How many trackers were there at one time or another.
+    pub(crate) fn nodes(&self) -> usize {
+        self.names().len()
+    }
+
+    /// The same with so many trackers: the first of those recorded, then others like these by turns, there all the time,
+    /// each on a host of its own.
+    #[must_use]
+    pub(crate) fn with_nodes(&self, nodes: usize) -> Self {
+        let names = self.names();
+        let kept: BTreeSet<&Arc<str>> = names.iter().take(nodes).collect();
+        let mut trackers: Vec<RecordedTracker> =
+            self.trackers.iter().filter(|tracker| kept.contains(&tracker.name)).cloned().collect();
+        for number in 1..=nodes.saturating_sub(names.len()) {
+            let Some(name) = names.get((number - 1) % names.len().max(1)) else { break };
+            let Some(like) = self.trackers.iter().find(|tracker| tracker.name == *name) else { break };
+            trackers.push(RecordedTracker {
+                name: format!("tracker_what-if-{number}:localhost/127.0.0.1:0").into(),
+                host: format!("what-if-{number}").into(),
+                from_ms: self.start_ms,
+                until_ms: None,
+                ..like.clone()
+            });
+        }
+        Self { trackers, ..self.clone() }
+    }
+
+    /// Names of trackers, in the order of their first coming.
+    fn names(&self) -> Vec<Arc<str>> {
+        let mut seen = BTreeSet::new();
+        self.trackers
+            .iter()
+            .map(|tracker| Arc::clone(&tracker.name))
+            .filter(|name| seen.insert(Arc::clone(name)))
+            .collect()
+    }
+}
+
+/// A job as it was played; jobs are in the order of the recording.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PlayedJob {
+    /// When its first task was launched, epoch ms.
+    pub first_launch_ms: Option<i64>,
+    /// How and when it ended, epoch ms; none: not while the play lasted.
+    pub end: Option<(RunState, i64)>,
+    pub refusal: Option<String>,
+    pub kills: u64,
+    /// Time that its attempts held slots, ms of one slot.
+    pub slot_ms: u64,
+    pub cost: Credits,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Played {
+    pub jobs: Vec<PlayedJob>,
+    /// Events that the engine has processed.
+    pub events: u64,
+    /// When it was over, epoch ms.
+    pub end_ms: i64,
+    /// Jobs that were put into another queue, for theirs does not exist under this scheduler.
+    pub moved: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::model::PerKind;
+
+    use super::*;
+
+    #[test]
+    fn fewer_are_the_first_and_more_are_like_them() {
+        let tracker = |name: &str, maps: u32, from_ms: i64| RecordedTracker {
+            name: name.into(),
+            host: name.into(),
+            slots: PerKind::new(maps, 1),
+            from_ms,
+            until_ms: Some(from_ms + 10),
+        };
+        let trackers = vec![tracker("a", 2, 0), tracker("b", 4, 5), tracker("a", 3, 20)];
+        let recording = Recording { trackers, ..Recording::default() };
+        let maps = |nodes: usize| -> Vec<u32> {
+            recording.with_nodes(nodes).trackers.iter().map(|tracker| tracker.slots.map).collect()
+        };
+        assert_eq!(recording.nodes(), 2);
+        assert_eq!(maps(1), [2, 3]);
+        assert_eq!(maps(2), [2, 4, 3]);
+        assert_eq!(maps(5), [2, 4, 3, 2, 4, 2]);
+    }
 }

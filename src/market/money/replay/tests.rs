@@ -16,7 +16,6 @@ fn signature(consumer: Consumer, user: &str, key_id: KeyId, timestamp_ms: i64) -
     Signature { consumer, user, key_id, timestamp_ms, text: SignedTextId(0) }
 }
 
-/// Uses a signature as the market does.
 fn accept(
     guard: &mut ReplayGuard,
     signature: &Signature<'_>,
@@ -217,7 +216,6 @@ enum Act {
     Sign(u8, i64),
     /// Sends again what was sent so many acts ago.
     Again(usize),
-    /// Moves the clock, ms.
     Clock(i64),
     /// The daemon dies and starts again, with what is stored.
     Crash,
@@ -232,7 +230,6 @@ fn any_act() -> impl Strategy<Value = Act> {
     ]
 }
 
-/// What is stored: as rows of a database.
 #[derive(Default)]
 struct Stored {
     used: BTreeMap<(Consumer, String, KeyId, i64, SignedTextId), u32>,

@@ -1,9 +1,10 @@
-//! Checks of a configuration and their texts.
+//! What a configuration is refused for, what a reload changes, keeps and refuses, and slots by memory.
+
+use crate::model::{Kind, PerKind};
+use crate::scheduler::capacity::{CapacityConfigError, SlotMemory};
 
 use super::*;
-use crate::scheduler::capacity::CapacityConfigError;
 
-/// The text that refuses a configuration of `q1` 50 and `q2` 50 after `change`.
 fn refusal(change: impl FnOnce(&mut WrittenConfig)) -> String {
     let mut written = written(&[("q1", "50"), ("q2", "50")]);
     change(&mut written);
@@ -168,4 +169,64 @@ fn row_5_a_maximum_below_capacity_fails_the_start() {
     written.queues[0].maximum_capacity = decimal("40");
     let error = CapacityConfig::new(&written).unwrap_err();
     assert_eq!(error, CapacityConfigError::MaximumBelowCapacity { queue: "q1".to_owned(), value: decimal("40") });
+}
+
+#[test]
+fn a_task_takes_as_many_slots_as_its_memory_fills() {
+    let memory = SlotMemory::new(PerKind::new(1024, 2048));
+    assert_eq!([1, 1024, 1025, 4096].map(|task_mb| memory.slots_per_task(Kind::Map, task_mb)), [1, 1, 2, 4]);
+    assert_eq!([0, 2048, 7168].map(|task_mb| memory.slots_per_task(Kind::Reduce, task_mb)), [1, 1, 4]);
+}
+
+#[test]
+fn a_node_has_room_for_what_its_free_slots_hold() {
+    let memory = SlotMemory::new(PerKind::new(1024, 2048));
+    assert!(memory.has_room(Kind::Map, 2048, 2, 0));
+    assert!(!memory.has_room(Kind::Map, 2048, 2, 1));
+    assert!(!memory.has_room(Kind::Map, 1, 2, 3));
+    assert!(memory.has_room(Kind::Reduce, 7168, 4, 0) && !memory.has_room(Kind::Reduce, 7168, 3, 0));
+}
+
+#[test]
+fn a_removed_queue_is_refused() {
+    let running = config(&[("q1", "50"), ("q2", "50")]);
+    let error = running.reload(config(&[("q1", "100")])).unwrap_err();
+    assert_eq!(error.to_string(), "Couldn't find queue 'q2' during refresh!");
+}
+
+#[test]
+fn changed_and_new_queues_are_in_force() {
+    let running = config(&[("q1", "50"), ("q2", "50")]);
+    let reloaded = running.reload(config(&[("q1", "20"), ("q2", "50"), ("q3", "30")])).unwrap();
+    let capacities: Vec<_> = reloaded.queues().iter().map(|queue| (queue.name(), queue.capacity())).collect();
+    let of = Decimal::whole;
+    assert_eq!(capacities, [("q1", of(20)), ("q2", of(50)), ("q3", of(30))]);
+}
+
+#[test]
+fn an_existing_queue_keeps_its_priorities_and_a_new_one_brings_its_own() {
+    let running = config(&[("q1", "100")]);
+    let mut read = written(&[("q1", "50"), ("q2", "50")]);
+    read.queues.iter_mut().for_each(|queue| queue.supports_priority = true);
+    let reloaded = running.reload(CapacityConfig::new(&read).unwrap()).unwrap();
+    assert_eq!(reloaded.queues().iter().map(|queue| queue.supports_priority()).collect::<Vec<_>>(), [false, true]);
+}
+
+#[test]
+fn a_removed_maximum_is_lifted() {
+    let mut limited = written(&[("q1", "100")]);
+    limited.queues[0].maximum_capacity = Decimal::whole(100);
+    let running = CapacityConfig::new(&limited).unwrap();
+    assert_eq!(running.queues()[0].slot_share(10).maximum, Some(10));
+    let reloaded = running.reload(config(&[("q1", "100")])).unwrap();
+    assert_eq!(reloaded.queues()[0].slot_share(10).maximum, None);
+}
+
+#[test]
+fn heartbeat_limits_are_reloaded() {
+    let mut read = written(&[("q1", "100")]);
+    read.maximum_tasks_per_heartbeat = 3;
+    read.maximum_tasks_after_off_switch = 2;
+    let reloaded = config(&[("q1", "100")]).reload(CapacityConfig::new(&read).unwrap()).unwrap();
+    assert_eq!((reloaded.maximum_tasks_per_heartbeat(), reloaded.maximum_tasks_after_off_switch()), (3, 2));
 }

@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use super::*;
 use crate::scheduler::AppId;
 use crate::scheduler::capacity::{JobLimits, JobLists, JobRank, JobStage, ListedJob, StageCounts};
+
+use super::*;
 
 const ROOMY: JobLimits = JobLimits {
     initialized: 100,
@@ -47,7 +48,6 @@ fn job(number: u32, user: &str, tasks: u64) -> ListedJob {
     }
 }
 
-/// Accepts a job if the limits allow it.
 fn submit(jobs: &mut JobLists, number: u32, user: &str, tasks: u64) -> Result<(), String> {
     let id = format!("job_1_{number:04}");
     jobs.check_job(&id, "default", user, tasks).map_err(|refusal| refusal.to_string())?;
@@ -55,7 +55,6 @@ fn submit(jobs: &mut JobLists, number: u32, user: &str, tasks: u64) -> Result<()
     Ok(())
 }
 
-/// The numbers of the jobs that begin now.
 fn begin(jobs: &mut JobLists) -> Vec<u32> {
     jobs.initialize_jobs().into_iter().map(AppId::get).collect()
 }
@@ -349,4 +348,19 @@ fn row_33_all_jobs_of_a_queue_are_listed() {
     run(&mut jobs, [1]);
     // Initialising, running, waiting.
     assert_eq!(jobs.listed().map(AppId::get).collect::<Vec<_>>(), [2, 3, 1, 4]);
+}
+
+#[test]
+fn without_priorities_the_start_decides_and_then_the_id() {
+    let rank = |priority, start_ms, order| JobRank::new(false, priority, start_ms, order);
+    assert!(rank(4, 1, 9) < rank(0, 2, 1));
+    assert!(rank(4, 1, 1) < rank(0, 1, 2));
+}
+
+#[test]
+fn with_priorities_they_decide_first() {
+    let rank = |priority, start_ms, order| JobRank::new(true, priority, start_ms, order);
+    assert!(rank(0, 9, 9) < rank(1, 1, 1));
+    assert!(rank(2, 1, 9) < rank(2, 2, 1));
+    assert!(rank(2, 1, 1) < rank(2, 1, 2));
 }

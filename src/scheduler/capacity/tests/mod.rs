@@ -3,12 +3,9 @@
 mod configuration;
 mod derived_numbers;
 mod holds;
-mod job_order;
 mod jobs;
 mod queue_slots;
-mod reload;
 mod reports;
-mod slot_memory;
 mod turns;
 mod user_limit;
 
@@ -20,7 +17,6 @@ fn decimal(text: &str) -> Decimal {
     Decimal::parse(text).unwrap()
 }
 
-/// Queues of these capacities, all else by default.
 fn written(queues: &[(&str, &str)]) -> WrittenConfig {
     let queues = queues.iter().map(|(name, capacity)| WrittenQueue::with_defaults(name, Some(decimal(capacity))));
     WrittenConfig { queues: queues.collect(), ..WrittenConfig::default() }

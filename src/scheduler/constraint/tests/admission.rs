@@ -12,7 +12,6 @@ use crate::scheduler::constraint::{
 const SECOND_US: i64 = 1_000_000;
 const WHOLE: Model = Model::Whole { wait_us: 3_000_000 };
 const SIX: SlotSupply = slots(6, 6);
-/// An hour after the common start.
 const ARRIVAL_US: i64 = 3_600 * SECOND_US;
 
 const fn slots(maps: u64, reduces: u64) -> SlotSupply {
@@ -30,7 +29,6 @@ fn set_v() -> JobWork {
     costs.work(&InputVolume::in_blocks(975 << 20, 64 << 20), 6, KeySpread::Uniform)
 }
 
-/// Submitted an hour after the common start.
 fn job(work: JobWork, deadline_s: i64) -> TimedWork {
     let deadline_us = ARRIVAL_US + deadline_s * SECOND_US;
     TimedWork { work, arrival_us: ARRIVAL_US, now_us: ARRIVAL_US, deadline_us }
@@ -183,7 +181,6 @@ fn any_work() -> impl Strategy<Value = JobWork> {
 /// Slots, since when and for how long: maps, reduces.
 type AnyPromise = ((u32, i64, i64), (u32, i64, i64));
 
-/// The ledger of promises for a time, and that of the same promises for ever.
 fn ledgers(promises: Vec<AnyPromise>) -> (Ledger, Ledger) {
     let (mut planned, mut now) = (Ledger::default(), Ledger::default());
     for (number, ((maps, start_s, during_s), (reduces, from_s, length_s))) in (1..).zip(promises) {

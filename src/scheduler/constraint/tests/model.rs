@@ -24,7 +24,6 @@ fn set_p() -> JobWork {
     costs(1_200_000, 413_000).work(&InputVolume::in_blocks(3_113_851_290, BLOCK), 5, KeySpread::Uniform)
 }
 
-/// Rounded to milliseconds.
 fn seconds(us: i64) -> f64 {
     ((us as f64) / 1e3).round() / 1e3
 }

@@ -9,13 +9,10 @@ use crate::scheduler::{
     Scheduler, TaskOrigin,
 };
 
-/// Time between heartbeats of a tracker, ms.
 pub(super) const HEARTBEAT_MS: u64 = 3_000;
 /// Between the heartbeats of a tracker and the next, ms.
 const OFFSET_MS: u64 = 300;
-/// Between two looks at deadlines, ms.
 const TICK_MS: u64 = 1_000;
-/// When the test begins, epoch ms.
 const START_MS: i64 = 1_700_000_000_000;
 
 pub(super) struct VirtualCluster {
@@ -25,11 +22,9 @@ pub(super) struct VirtualCluster {
     now_ms: u64,
 }
 
-/// A job, or what is known of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct JobPlanned {
     pub(super) tasks: PerKind<u32>,
-    /// How long each really lasts.
     pub(super) task_ms: PerKind<u64>,
     /// After the submission; none: it has none.
     pub(super) deadline_ms: Option<u64>,
@@ -95,14 +90,12 @@ impl VirtualCluster {
         Some(TimedWork { work: plan.work, arrival_us, now_us: arrival_us, deadline_us })
     }
 
-    /// What admission says of a job now.
     pub(super) fn check(&mut self, plan: &JobPlanned) -> Result<Option<JobPlan>, AppRefusal> {
         let group = self.scheduler.open_group("default");
         let deadline = self.timed(plan);
         self.scheduler.check_new_app(&NewApp { name: "job_1", group, user: "u", tasks: 1, deadline })
     }
 
-    /// Adds a job that admission takes, or that is to run although it does not.
     pub(super) fn submit(&mut self, plan: JobPlanned) -> AppId {
         let promised = self.check(&plan).unwrap_or_default();
         let id = AppId::new(self.jobs.jobs.len() as u32 + 1);
@@ -122,7 +115,6 @@ impl VirtualCluster {
         id
     }
 
-    /// Loses a tracker that runs nothing.
     pub(super) fn lose_tracker(&mut self) {
         let (node, _) = self.trackers.pop().unwrap();
         assert!(self.jobs.running.iter().all(|task| task.node != node));
@@ -138,7 +130,6 @@ impl VirtualCluster {
         self.trackers[number] = (self.scheduler.add_node(host, slots), slots);
     }
 
-    /// Lets time pass until a moment, heartbeats and ticks included.
     pub(super) fn run_until(&mut self, until_ms: u64) {
         while self.now_ms < until_ms {
             if self.now_ms.is_multiple_of(TICK_MS) {
@@ -190,7 +181,6 @@ impl VirtualCluster {
         }
     }
 
-    /// When the last task of a kind of a job ended, ms.
     pub(super) fn ended_ms(&self, job: AppId, kind: Kind) -> Option<u64> {
         self.jobs.jobs[&job].ended_ms[kind]
     }

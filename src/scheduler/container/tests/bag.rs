@@ -8,7 +8,6 @@ use crate::scheduler::{AppId, Distance, GrantResult, GrantSource, Level, NodeOff
 const TYPE: RequestType = request(1, 1_024);
 const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
 
-/// Has a task for whatever is asked, up to a number.
 struct Tasks(u32);
 
 impl GrantSource for Tasks {
@@ -21,7 +20,6 @@ impl GrantSource for Tasks {
     }
 }
 
-/// Maps and reduces that a heartbeat of `a` with free slots is granted.
 fn assign(stage: &mut Stage, tasks: u32) -> PerKind<u32> {
     let offer = NodeOffer { node: stage.nodes["a"], free: PerKind::new(4, 2), now: NOW };
     let granted = stage.scheduler.assign_slots(offer, &mut Tasks(tasks)).granted;

@@ -226,7 +226,6 @@ impl Pair {
 }
 
 impl Pair {
-    /// Takes a step with both, and compares them.
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Ask(app, rows) => self.ask(app, &rows),
@@ -334,7 +333,6 @@ proptest! {
     }
 }
 
-/// Containers that an application still wants.
 fn wanted(pair: &Pair, app: usize) -> u64 {
     let rows = pair.stage.scheduler.rows_of(pair.apps[app]);
     rows.iter().filter(|row| row.name == RowName::Any).map(|row| u64::from(row.count)).sum()

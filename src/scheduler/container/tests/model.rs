@@ -33,7 +33,6 @@ pub(crate) struct ModelType {
     misses: u32,
 }
 
-/// Applications in the order of their submission.
 #[derive(Clone, Debug)]
 pub(crate) struct Model {
     pub(crate) nodes: Vec<ModelNode>,
@@ -43,8 +42,7 @@ pub(crate) struct Model {
     pub(crate) queues: Option<Vec<ModelQueue>>,
 }
 
-/// A queue with what it has bought, and its maps. The application of each number is in the queue of that number, modulo
-/// the queues.
+/// A queue with what it has bought, and its maps. The application of each number is in the queue of that number, modulo the queues.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct ModelQueue {
     pub(crate) map_quota: u32,
@@ -105,8 +103,7 @@ impl ModelType {
 }
 
 impl Model {
-    /// The next application of those that wait, without some. `placed`: those that stand by other slots than of their first
-    /// types.
+    /// The next application of those that wait, without some. `placed`: those that stand by other slots than of their first types.
     fn next(&self, passed_over: &BTreeSet<usize>, placed: &BTreeMap<usize, u32>) -> Option<usize> {
         let types = |app: usize| {
             let types = self.apps[app].types.keys();
@@ -278,7 +275,6 @@ impl Model {
         }
     }
 
-    /// Ends reservations that their types can no longer use.
     pub(crate) fn drop_reservations(&mut self, node: usize) {
         let Some((app, request)) = self.nodes[node].reserved else { return };
         let is_usable = self.may_be_granted(app, &request)
@@ -290,7 +286,6 @@ impl Model {
         }
     }
 
-    /// A heartbeat of a node: what it is granted.
     pub(crate) fn beat(&mut self, number: usize) -> Vec<(usize, RequestType, Level)> {
         self.nodes[number].missed.clear();
         self.drop_reservations(number);

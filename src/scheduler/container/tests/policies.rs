@@ -31,7 +31,6 @@ impl Stage {
         id
     }
 
-    /// A job with running maps.
     pub(super) fn add_job_of(&mut self, queue: &str, user: &str, number: u32) -> AppId {
         let id = self.add_app_of(queue, user, number);
         self.scheduler.set_size(id, AppSize { tasks: PerKind::new(9, 9), ..AppSize::default() });
@@ -156,7 +155,6 @@ fn step() -> impl Strategy<Value = Step> {
 struct Naive<'a> {
     stage: &'a Stage,
     apps: &'a [AppId],
-    /// Queue and user of each map.
     maps: &'a [(&'static str, &'static str)],
 }
 
@@ -185,7 +183,6 @@ impl Naive<'_> {
         self.stage.scheduler.app_containers(self.apps[app]).waiting > 0
     }
 
-    /// Whether the limits let an application have one container more.
     fn allows(&self, number: usize) -> bool {
         let (queue, user, slots) = APPS[number];
         let used = self.used(queue, None);

@@ -52,12 +52,10 @@ pub(crate) fn rows(request: RequestType, rows: &[Row]) -> Vec<AskedRow> {
     rows.iter().map(|&(name, count)| row(request, name, count)).collect()
 }
 
-/// The row without relax-locality.
 pub(crate) fn fixed(row: AskedRow) -> AskedRow {
     AskedRow { relax_locality: false, ..row }
 }
 
-/// The row with so many containers at a time.
 pub(crate) fn at_a_time(row: AskedRow, most: u32) -> AskedRow {
     AskedRow { max_running: NonZeroU32::new(most), ..row }
 }
@@ -99,7 +97,6 @@ impl Stage {
         id
     }
 
-    /// Sets rows and grants nothing yet.
     pub(crate) fn set(&mut self, app: AppId, rows: &[AskedRow]) {
         self.scheduler.ask(app, rows, &[]).unwrap();
         self.check();
@@ -146,12 +143,10 @@ impl Stage {
         self.check();
     }
 
-    /// So many maps of job `app` run on a node.
     pub(crate) fn run_maps(&mut self, app: AppId, host: &str, count: u32) {
         (0..count).for_each(|_| self.scheduler.add_running(app, Kind::Map, self.nodes[host], 1));
     }
 
-    /// The rows of a type, as names and counts.
     pub(crate) fn table(&self, app: AppId, request: RequestType) -> Vec<(String, u32)> {
         let rows = self.scheduler.rows_of(app).into_iter().filter(|row| row.request == request);
         rows.map(|row| (row.name.to_string(), row.count)).collect()
@@ -161,7 +156,6 @@ impl Stage {
         self.source.grants.last().unwrap().clone()
     }
 
-    /// Sums equal a recount, and no node has given more than it has.
     pub(crate) fn check(&mut self) {
         let mut violations = Violations::default();
         self.scheduler.report_violations(&mut violations);

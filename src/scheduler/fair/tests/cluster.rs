@@ -18,12 +18,10 @@ pub(super) const NORMAL: u8 = 2;
 const NODE_DELAY_MS: u64 = 5_000;
 const RACK_DELAY_MS: u64 = 10_000;
 
-/// One task a heartbeat, delays of five and ten seconds.
 pub(super) fn single() -> FairOptions {
     FairOptions { heartbeat_caps: HeartbeatCaps { assigns_multiple: false, max: PerKind::default() }, ..multiple() }
 }
 
-/// Several tasks a heartbeat.
 pub(super) fn multiple() -> FairOptions {
     FairOptions {
         delays: LocalityDelayRule { node_ms: Some(NODE_DELAY_MS), rack_ms: Some(RACK_DELAY_MS) },
@@ -39,7 +37,6 @@ pub(super) struct Cluster {
     now: Now,
 }
 
-/// What a job is asked for.
 #[derive(Default)]
 struct Jobs {
     jobs: BTreeMap<AppId, Tasks>,
@@ -149,7 +146,6 @@ impl Cluster {
         number
     }
 
-    /// Requests a second attempt for a map of a job.
     pub(super) fn request_second_attempt(&mut self, job: u32) {
         self.scheduler.request_second_attempt(AppId::new(job), Kind::Map);
     }
@@ -188,7 +184,6 @@ impl Cluster {
         self.jobs.given[before..].to_vec()
     }
 
-    /// Heartbeats of a tracker until it is given nothing.
     pub(super) fn fill(&mut self, tracker: usize) -> Vec<String> {
         let mut given = Vec::new();
         loop {
@@ -200,7 +195,6 @@ impl Cluster {
         }
     }
 
-    /// Ends the first running tasks of a kind of a job.
     pub(super) fn finish(&mut self, job: u32, kind: Kind, count: usize) {
         let id = AppId::new(job);
         for _ in 0..count {
@@ -216,7 +210,6 @@ impl Cluster {
         self.scheduler.remove_app(AppId::new(job));
     }
 
-    /// The cleanup of a removed job is done.
     pub(super) fn end(&mut self, job: u32) {
         self.scheduler.end_app(AppId::new(job));
     }
@@ -229,7 +222,6 @@ impl Cluster {
         &self.scheduler
     }
 
-    /// What holds a job back now.
     pub(super) fn holds(&self, job: u32) -> Vec<Hold> {
         self.scheduler.holds(AppId::new(job), self.now)
     }

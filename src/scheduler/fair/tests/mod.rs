@@ -1,8 +1,6 @@
 //! The fair policy in a small cluster: the rows of the original's tests, by name.
 
 mod cluster;
-mod deficit_order;
 mod delay_rows;
 mod holds;
 mod order_rows;
-mod preemption_rows;

@@ -1,8 +1,9 @@
 //! Who gets the next slot: limits, minimums, weights, modes and the load cap.
 
-use super::cluster::{Cluster, HIGH, NORMAL, jobs_of, multiple, single};
 use crate::model::{Kind, PerKind};
-use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::fair::options::{FairOptions, JobOrdering};
+
+use super::cluster::{Cluster, HIGH, NORMAL, jobs_of, multiple, single};
 
 fn fill_all(cluster: &mut Cluster, trackers: usize) -> Vec<String> {
     (1..=trackers).flat_map(|tracker| cluster.fill(tracker)).collect()
@@ -250,4 +251,67 @@ fn a_pool_that_was_full_with_attempts_of_an_ended_job_gives_slots_again_after_th
     cluster.end(1);
     cluster.update();
     assert_eq!(cluster.beat(2), ["m0/j2"]);
+}
+
+fn by_deficit(options: FairOptions) -> FairOptions {
+    FairOptions { ordering: JobOrdering::Deficit, ..options }
+}
+
+#[test]
+fn the_job_that_got_least_so_far_comes_first() {
+    let mut cluster = Cluster::new(by_deficit(single()), "", 2, 1);
+    cluster.submit("default", 10, 0);
+    cluster.update();
+    cluster.advance_ms(1_000);
+    cluster.update();
+    assert_eq!(jobs_of(&(1..=2).flat_map(|tracker| cluster.fill(tracker)).collect::<Vec<_>>(), 'm'), [1, 1, 1, 1]);
+    cluster.submit("default", 10, 0);
+    cluster.update();
+    // The first job holds all slots; the second is owed two of them.
+    cluster.advance_ms(5_000);
+    cluster.update();
+    cluster.finish(1, Kind::Map, 2);
+    assert_eq!(cluster.fill(1), ["m0/j2", "m1/j2"]);
+}
+
+#[test]
+fn jobs_below_their_minimum_come_before_larger_deficits() {
+    let file = "<pool name='poolA'><minMaps>1</minMaps></pool>";
+    let mut cluster = Cluster::new(by_deficit(multiple()), file, 2, 1);
+    cluster.submit("default", 10, 0);
+    cluster.update();
+    cluster.advance_ms(60_000);
+    cluster.update();
+    cluster.submit("poolA", 10, 0);
+    cluster.update();
+    assert_eq!(jobs_of(&cluster.beat(1), 'm'), [2, 1]);
+}
+
+#[test]
+fn a_pool_gets_no_more_than_its_maximum() {
+    let file = "<pool name='limited'><maxMaps>1</maxMaps></pool>";
+    let mut cluster = Cluster::new(by_deficit(multiple()), file, 2, 1);
+    cluster.submit("limited", 10, 0);
+    cluster.submit("default", 10, 0);
+    cluster.update();
+    let given: Vec<String> = (1..=2).flat_map(|tracker| cluster.beat(tracker)).collect();
+    assert_eq!(jobs_of(&given, 'm'), [1, 2, 2, 2]);
+}
+
+#[test]
+fn row_22_only_the_pool_that_has_less_wants_slots_though_no_clock_was_renewed() {
+    let file = r#"<pool name="pool1"><minMaps>2</minMaps><minReduces>2</minReduces>
+        <minSharePreemptionTimeout>5</minSharePreemptionTimeout></pool>
+        <fairSharePreemptionTimeout>5</fairSharePreemptionTimeout>"#;
+    let mut cluster = Cluster::new(FairOptions { preempts: true, ..single() }, file, 2, 1);
+    cluster.submit("pool1", 10, 10);
+    cluster.update();
+    [1, 2].into_iter().for_each(|tracker| drop(cluster.fill(tracker)));
+    assert_eq!(cluster.running(1), PerKind::new(4, 4));
+    cluster.submit("default", 10, 10);
+    cluster.update();
+    cluster.advance_ms(6_000);
+    for kind in Kind::ALL {
+        assert_eq!(cluster.wanted(kind), [("default".to_owned(), 2), ("pool1".to_owned(), 0)], "{kind:?}");
+    }
 }

@@ -47,7 +47,6 @@ impl<'a> Usage<'a> {
         self.jobs.jobs[&app].spec.slots_per_task[self.kind].get()
     }
 
-    /// Slots of a job, and of the nodes that are reserved for it.
     fn of_job(&self, app: AppId) -> u32 {
         let held = self.jobs.held(|task, _| task.app == app && task.kind == self.kind);
         held + self.reserved_nodes[&app][self.kind] * self.slots_per_task(app)

@@ -47,7 +47,6 @@ pub(super) struct Node {
     pub(super) slots: PerKind<u32>,
 }
 
-/// A question of the scheduler to a job.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Question {
     pub(super) app: AppId,
@@ -56,7 +55,6 @@ pub(super) struct Question {
     pub(super) given: Option<usize>,
 }
 
-/// The caller's side of the scheduler.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Jobs {
     pub(super) tasks: Vec<Task>,
@@ -110,7 +108,6 @@ impl Jobs {
         self.count(app, kind, |state| matches!(state, State::Running(_)))
     }
 
-    /// Slots of running tasks.
     pub(super) fn held(&self, keep: impl Fn(&Task, TrackerId) -> bool) -> u32 {
         let slots = |task: &Task| match task.state {
             State::Running(node) if keep(task, node) => task.slots,
@@ -148,7 +145,6 @@ impl Jobs {
         candidates
     }
 
-    /// How near a job's nearest task is that may run on a node; none when none may.
     pub(super) fn nearest(&self, app: AppId, kind: Kind, node: TrackerId) -> Option<Level> {
         let task = *self.candidates(app, kind, node).first()?;
         Some(self.level(node, &self.tasks[task].hosts))
@@ -158,7 +154,6 @@ impl Jobs {
         self.tasks[task].state = State::Running(node);
     }
 
-    /// Jobs that are not removed.
     pub(super) fn live(&self) -> impl Iterator<Item = (AppId, &Job)> {
         self.jobs.iter().filter(|(_, job)| job.stage != Stage::Removed).map(|(id, job)| (*id, job))
     }
@@ -256,7 +251,6 @@ impl Cluster {
         id
     }
 
-    /// Lets jobs begin; those that may.
     pub(super) fn begin(&mut self) -> Vec<AppId> {
         let begun = self.scheduler.begin_apps(self.now);
         for id in &begun {
@@ -267,7 +261,6 @@ impl Cluster {
         begun
     }
 
-    /// A job that has begun is set up: its tasks may run.
     pub(super) fn set_up(&mut self, id: AppId) {
         self.jobs.jobs.get_mut(&id).unwrap().stage = Stage::SetUp;
         self.report(id);
@@ -302,7 +295,6 @@ impl Cluster {
         }
     }
 
-    /// A job ends, with attempts that may still hold slots.
     pub(super) fn remove(&mut self, id: AppId) {
         self.scheduler.remove_app(id);
         self.scheduler.end_app(id);

@@ -106,7 +106,6 @@ impl Laws {
         self.path(job).iter().all(has_room)
     }
 
-    /// Whether a job may have a slot.
     fn is_permitted(&self, found: &Found, jobs: &Jobs, id: AppId, job: &Job, kind: Kind) -> bool {
         job.stage == Stage::SetUp && found.admitted.contains(&id) && self.has_room(jobs, job, kind)
     }

@@ -40,7 +40,6 @@ fn round() -> impl Strategy<Value = FairPreemptionRound<usize>> {
     })
 }
 
-/// A pool and the one that contains it.
 fn path(round: &FairPreemptionRound<usize>, pool: usize) -> impl Iterator<Item = usize> {
     std::iter::once(pool).chain(round.pools[pool].parent)
 }

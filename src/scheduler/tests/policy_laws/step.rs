@@ -80,7 +80,6 @@ fn running(jobs: &Jobs) -> Vec<usize> {
     (0..jobs.tasks.len()).filter(|&task| matches!(jobs.tasks[task].state, State::Running(_))).collect()
 }
 
-/// Runs one step; `check` sees each heartbeat.
 pub(super) fn take_step(cluster: &mut Cluster, step: &Step, check: &mut impl FnMut(&Beat<'_>)) -> Option<()> {
     match step {
         Step::Submit(submission) => drop(cluster.submit(submission)),

@@ -50,7 +50,6 @@ impl ContainerBook {
         self.state != ContainerState::Complete
     }
 
-    /// Takes what a fact says of it.
     pub(super) fn advance(&mut self, next: &Container) -> Result<(), String> {
         let id = next.id;
         if !self.is_live() {

@@ -9,12 +9,11 @@ use super::{ApplicationBook, ContainerBook, ContainerBooks};
 /// A node at the end of its heartbeat.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::sim) struct OfferedNode<'a> {
-    pub(in crate::sim) tracker: &'a str,
-    pub(in crate::sim) host: &'a str,
-    pub(in crate::sim) declared: Capability,
-    pub(in crate::sim) free: Capability,
-    /// Its free slots for tasks.
-    pub(in crate::sim) free_slots: u32,
+    pub(crate) tracker: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) declared: Capability,
+    pub(crate) free: Capability,
+    pub(crate) free_slots: u32,
 }
 
 impl ContainerBooks {

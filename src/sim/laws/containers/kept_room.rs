@@ -13,7 +13,6 @@ pub(super) struct KeptRoom {
 }
 
 impl KeptRoom {
-    /// What is kept now.
     pub(super) fn of(engine: &Engine) -> Self {
         let mut kept = Self::default();
         let inspection = engine.inspect();

@@ -1,16 +1,13 @@
 //! The books of containers, kept from the facts and from what applications sent: what was asked, what was granted for it,
 //! and what became of it.
 
-mod charges;
 mod container_book;
-mod guarantee;
+mod holdings;
 mod idle_room;
 mod item_book;
 mod kept_room;
-mod market_order;
-mod placeable;
+mod quotas;
 mod request_book;
-mod room;
 mod victims;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,7 +28,6 @@ pub(super) use victims::ContainerRound;
 /// The cause of a step, as far as applications are concerned.
 #[derive(Clone, Debug, Default)]
 pub(in crate::sim) enum ApplicationIntent {
-    /// Nothing that changes what is wanted.
     #[default]
     Nothing,
     Submission(Box<Submission>),
@@ -69,11 +65,9 @@ pub(super) struct ContainerBooks {
     lapsed: BTreeSet<ApplicationId>,
     /// Whether it has ordered the end of others, or seen it.
     has_other_ends: bool,
-    /// Room of nodes that was kept before it.
     kept: KeptRoom,
     /// Longest time between TERM and KILL of what a round takes, ms.
     preemption_grace_ms: u64,
-    /// Why the present step happens.
     intent: ApplicationIntent,
     /// Rows as the facts of this step leave them.
     rows: BTreeMap<(ApplicationId, RequestType, Placement), u32>,
@@ -89,7 +83,6 @@ const LAPSED: &str = "not launched";
 /// The request id of masters, which no application can ask with.
 const MASTER_ID: u64 = u64::MAX;
 
-/// How many containers end by these changes.
 pub(super) fn ends_in(changes: &[ApplicationChange]) -> u64 {
     let is_end = |change: &&ApplicationChange| matches!(change, ApplicationChange::Container(container) if container.state == ContainerState::Complete);
     changes.iter().filter(is_end).count() as u64
@@ -125,10 +118,66 @@ impl ApplicationBook {
             })
             .collect()
     }
+
+    /// An answer to a call of its program names containers and ends.
+    fn answer(
+        &mut self,
+        id: ApplicationId,
+        (attempt, response_id): (u32, u64),
+        containers: &[u64],
+        statuses: &[u64],
+    ) -> Judged {
+        if (attempt, response_id) != (self.standing.attempt, self.standing.response_id + 1) {
+            return refuse(Law::Lives, format!("answer {response_id} of attempt {attempt} of {id} is out of order"));
+        }
+        self.standing.response_id = response_id;
+        self.standing.taken_in = None;
+        for number in containers {
+            let named = self.containers.get_mut(number).filter(|container| !container.is_named);
+            let Some(named) = named else {
+                return refuse(Law::Lives, format!("{id} is sent its container {number} twice, or of none"));
+            };
+            named.is_named = true;
+            if named.state == ContainerState::Allocated {
+                named.state = ContainerState::Acquired;
+            }
+        }
+        for number in statuses {
+            if self.relisted.remove(number) {
+                continue;
+            }
+            let ended =
+                self.containers.get_mut(number).filter(|container| !container.is_live() && !container.is_reported);
+            let Some(ended) = ended else {
+                return refuse(Law::Lives, format!("{id} is sent the end of container {number} twice, or too soon"));
+            };
+            ended.is_reported = true;
+            self.forget_if_done(*number);
+        }
+        Ok(())
+    }
+
+    /// A new attempt of its program registers, and is sent what lives.
+    fn list(&mut self, id: ApplicationId, attempt: u32, containers: &[u64], statuses: &[u64]) -> Judged {
+        if attempt != self.standing.attempt {
+            return refuse(Law::Lives, format!("attempt {attempt} of {id} registers as {}", self.standing.attempt));
+        }
+        for number in containers {
+            if let Some(named) = self.containers.get_mut(number) {
+                named.is_named = true;
+            }
+        }
+        for number in statuses {
+            match self.containers.get_mut(number) {
+                Some(ended) => ended.is_reported = false,
+                None => drop(self.relisted.insert(*number)),
+            }
+        }
+        Ok(())
+    }
 }
 
 impl ContainerBooks {
-    /// Notes what is kept before a step.
     pub(super) fn note_kept_room(&mut self, engine: &Engine) {
         self.kept = KeptRoom::of(engine);
         self.preemption_grace_ms = engine.inspect().preemption_grace_ms();
@@ -157,7 +206,6 @@ impl ContainerBooks {
         }
     }
 
-    /// Another number: other containers are held.
     pub(super) fn changes(&self) -> u64 {
         self.changes
     }
@@ -170,7 +218,6 @@ impl ContainerBooks {
         self.applications.get(&id).is_some_and(|book| !book.is_over())
     }
 
-    /// Whether a container is known, live or not.
     pub(super) fn knows(&self, id: ContainerId) -> bool {
         // Of what is over nothing needs to be known.
         self.applications.get(&id.application).is_none_or(|book| book.is_over() || id.number <= book.last_number)
@@ -182,7 +229,6 @@ impl ContainerBooks {
         (live, self.on_tracker.values().map(BTreeSet::len).sum())
     }
 
-    /// One of those that are left, in words.
     pub(super) fn oldest(&self) -> Option<String> {
         let (id, book) = self.applications.iter().next()?;
         let live: Vec<u64> =
@@ -190,7 +236,6 @@ impl ContainerBooks {
         Some(format!("{id} ({:?}, containers {live:?}, wants {:?})", book.standing.state, book.requests.types))
     }
 
-    /// Why a worker cannot be given a container to launch.
     pub(super) fn cannot_launch(&self, id: ContainerId, tracker: &str, incarnation: u64) -> Option<String> {
         // An answer may have been on its way while its application ended with all containers.
         let application = self.applications.get(&id.application)?;
@@ -319,74 +364,28 @@ impl ContainerBooks {
             ApplicationChange::RowSet { request, place, count, .. } => {
                 self.rows.insert((id, *request, place.clone()), *count);
             }
-            ApplicationChange::TypeDropped { request, .. } => {
-                self.rows.retain(|(application, of_type, _), _| (*application, *of_type) != (id, *request));
-                let is_registering = matches!(intent, ApplicationIntent::Registration(of) if *of == id);
-                let dropped = book.requests.types.get(request);
-                let is_wanted = dropped.is_some_and(|dropped| dropped.wanted() > 0);
-                if is_wanted && !is_registering && !book.is_over() && !book.items.has_too_many_failures(request) {
-                    return refuse(Law::Requests, format!("{id} wants {request}, and nothing of it is kept"));
-                }
-                book.requests.types.remove(request);
-            }
+            ApplicationChange::TypeDropped { request, .. } => return self.drop_type(id, request, intent),
             ApplicationChange::Answered { attempt, response_id, containers, statuses, .. } => {
-                if (*attempt, *response_id) != (book.standing.attempt, book.standing.response_id + 1) {
-                    return refuse(
-                        Law::Lives,
-                        format!("answer {response_id} of attempt {attempt} of {id} is out of order"),
-                    );
-                }
-                book.standing.response_id = *response_id;
-                book.standing.taken_in = None;
-                for number in containers {
-                    let named = book.containers.get_mut(number).filter(|container| !container.is_named);
-                    let Some(named) = named else {
-                        return refuse(Law::Lives, format!("{id} is sent its container {number} twice, or of none"));
-                    };
-                    named.is_named = true;
-                    if named.state == ContainerState::Allocated {
-                        named.state = ContainerState::Acquired;
-                    }
-                }
-                for number in statuses {
-                    if book.relisted.remove(number) {
-                        continue;
-                    }
-                    let ended = book
-                        .containers
-                        .get_mut(number)
-                        .filter(|container| !container.is_live() && !container.is_reported);
-                    let Some(ended) = ended else {
-                        return refuse(
-                            Law::Lives,
-                            format!("{id} is sent the end of container {number} twice, or too soon"),
-                        );
-                    };
-                    ended.is_reported = true;
-                    book.forget_if_done(*number);
-                }
+                return book.answer(id, (*attempt, *response_id), containers, statuses);
             }
             ApplicationChange::Listed { attempt, containers, statuses, .. } => {
-                if *attempt != book.standing.attempt {
-                    return refuse(
-                        Law::Lives,
-                        format!("attempt {attempt} of {id} registers as {}", book.standing.attempt),
-                    );
-                }
-                for number in containers {
-                    if let Some(named) = book.containers.get_mut(number) {
-                        named.is_named = true;
-                    }
-                }
-                for number in statuses {
-                    match book.containers.get_mut(number) {
-                        Some(ended) => ended.is_reported = false,
-                        None => drop(book.relisted.insert(*number)),
-                    }
-                }
+                return book.list(id, *attempt, containers, statuses);
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    fn drop_type(&mut self, id: ApplicationId, request: &RequestType, intent: &ApplicationIntent) -> Judged {
+        let Some(book) = self.applications.get_mut(&id) else { return Ok(()) };
+        self.rows.retain(|(application, of_type, _), _| (*application, *of_type) != (id, *request));
+        let is_registering = matches!(intent, ApplicationIntent::Registration(of) if *of == id);
+        let dropped = book.requests.types.get(request);
+        let is_wanted = dropped.is_some_and(|dropped| dropped.wanted() > 0);
+        if is_wanted && !is_registering && !book.is_over() && !book.items.has_too_many_failures(request) {
+            return refuse(Law::Requests, format!("{id} wants {request}, and nothing of it is kept"));
+        }
+        book.requests.types.remove(request);
         Ok(())
     }
 
@@ -468,7 +467,6 @@ impl ContainerBooks {
         Ok(())
     }
 
-    /// The rows of the facts are those of the books.
     fn compare_rows(&self) -> Judged {
         for ((id, request, place), count) in &self.rows {
             let Some(book) = self.applications.get(id).filter(|book| !book.is_over()) else { continue };
@@ -482,7 +480,6 @@ impl ContainerBooks {
         Ok(())
     }
 
-    /// Compares live containers with the engine's counts.
     pub(super) fn compare(&self, engine: &Engine) -> Result<(), String> {
         let (_, live) = self.left();
         let ids = self.on_tracker.values().flatten();
@@ -554,7 +551,6 @@ impl ApplicationBook {
         }
     }
 
-    /// What follows from the end of a container for what is wanted.
     fn settle(&mut self, number: u64) {
         let Some(ended) = self.containers.get(&number) else { return };
         let (request, launch, Some(exit)) = (ended.request, ended.launch, ended.exit) else { return };

@@ -7,7 +7,6 @@ use crate::engine::{LoweredRows, RequestType};
 use crate::model::Capability;
 use crate::sim::containers::items_of;
 
-/// Where a node stands.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
     pub(super) host: &'a str,
@@ -136,7 +135,6 @@ impl TypeBook {
         (lowered != right).then(|| format!("it lowers {lowered:?} on {site:?}, and should {right:?}: {:?}", self.rows))
     }
 
-    /// Lowers the rows of a grant.
     pub(super) fn lower(&mut self, places: &[Placement]) {
         for place in places {
             if let Some(row) = self.rows.get_mut(place) {
@@ -145,7 +143,6 @@ impl TypeBook {
         }
     }
 
-    /// One more is wanted anywhere.
     pub(super) fn raise(&mut self) {
         self.rows.entry(Placement::Any).or_insert(Row { count: 0, relaxes: true }).count += 1;
     }

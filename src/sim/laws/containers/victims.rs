@@ -11,7 +11,6 @@ use crate::sim::laws::law::Law;
 
 use super::{ContainerBook, ContainerBooks, Judged, refuse};
 
-/// A container that a round could take.
 #[derive(Clone, Debug)]
 pub(super) struct ContainerCandidate {
     id: ContainerId,
@@ -23,7 +22,6 @@ pub(super) struct ContainerCandidate {
     is_unlaunched: bool,
 }
 
-/// Containers before a round.
 #[derive(Clone, Debug)]
 pub(crate) struct ContainerRound {
     /// In the order of their grants.
@@ -34,7 +32,6 @@ pub(crate) struct ContainerRound {
 }
 
 impl ContainerBooks {
-    /// Notes what a round could take.
     pub(crate) fn before_round(&self, engine: &Engine, now: Now) -> ContainerRound {
         let inspection = engine.inspect();
         let (mut candidates, mut ending) = (Vec::new(), Vec::new());

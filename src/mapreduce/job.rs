@@ -12,7 +12,6 @@ use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
-use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
@@ -20,7 +19,7 @@ use super::output_estimate::OutputEstimate;
 use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
-use super::task_tally::BadEnds;
+use super::task_tally::{BadEnds, FinishedSummary};
 use super::{
     AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task,
     TaskState,

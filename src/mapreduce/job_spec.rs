@@ -1,12 +1,12 @@
-//! The typed submission of a job.
+//! The typed submission of a job, and its pool under the Fair scheduler.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{EndNotification, OrderTerms, PerKind, Priority};
 use crate::scheduler::constraint::DeadlineSpec;
+use crate::scheduler::fair::pool_name::pool_of_job;
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
-
-use super::PoolProperties;
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -196,5 +196,54 @@ impl JobSpec {
             submit_host: None,
             submit_address: None,
         }
+    }
+
+    /// The pool of the job: the one it was moved to, else the one it names, else the value of `property`.
+    pub(crate) fn pool<'a>(&'a self, moved_to: Option<&'a str>, property: &str) -> &'a str {
+        let named = moved_to.or_else(|| self.pool_property(POOL_PROPERTY));
+        pool_of_job(named, self.pool_property(property))
+    }
+
+    fn pool_property(&self, property: &str) -> Option<&str> {
+        match property {
+            "user.name" => Some(&self.user),
+            "mapred.job.queue.name" => Some(&self.queue),
+            _ => self.pool_properties.0.get(property).map(String::as_str),
+        }
+    }
+}
+
+/// The property of a job that names its pool, whatever the scheduler is configured with.
+pub const POOL_PROPERTY: &str = "mapred.fairscheduler.pool";
+
+/// Properties that a Fair scheduler is usually configured to take the pool from, beside user and queue.
+pub(crate) const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
+
+/// Values of properties that may name the pool, by property.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PoolProperties(pub BTreeMap<String, String>);
+
+impl PoolProperties {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|(property, value)| property.len() + value.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_comes_from_a_move_the_job_itself_or_the_configured_property() {
+        let mut spec = JobSpec::with_defaults("ann", "prod", 1, 0);
+        let set = |spec: &mut JobSpec, property: &str, value: &str| {
+            spec.pool_properties.0.insert(property.to_owned(), value.to_owned());
+        };
+        assert_eq!(spec.pool(None, "pool.name"), "default");
+        assert_eq!((spec.pool(None, "user.name"), spec.pool(None, "mapred.job.queue.name")), ("ann", "prod"));
+        set(&mut spec, "pool.name", " ads ");
+        assert_eq!((spec.pool(None, "pool.name"), spec.pool(None, "user.name")), ("ads", "ann"));
+        set(&mut spec, POOL_PROPERTY, "own");
+        assert_eq!((spec.pool(None, "pool.name"), spec.pool(Some("moved"), "pool.name")), ("own", "moved"));
     }
 }

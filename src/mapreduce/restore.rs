@@ -1,14 +1,9 @@
-//! Restores a job after a restart, from its rows alone.
-//!
-//! Invariant: the inputs of decisions are as they were when the last fact was recorded. Not stored, and reported again:
-//! what trackers say of live attempts before their end, failed fetches, records to skip, preemptions not yet ordered.
-//!
-//! The completion events are in the order in which attempts ended, so they give the order of what happened.
+//! Restores a job after a restart, from its rows alone; numbers new attempts beyond those that other JobTrackers may have launched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, Now, PerKind, TrackerId, Violations};
+use crate::model::{AttemptId, AttemptState, Kind, Now, PerKind, TrackerId, Violations};
 use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
@@ -16,7 +11,10 @@ use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::JobState;
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
-use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, TaskState};
+use super::{
+    Attempt, AttemptRole, HousekeepingQueue, JobContext, JobFact, KillRequest, StoredAttempt, StoredEvent, StoredJob,
+    TaskState,
+};
 
 /// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Debug, Default)]
@@ -328,10 +326,76 @@ impl Job {
             context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
         }
     }
+
+    /// Whether another JobTracker, or a later state, may have launched attempts of it.
+    pub(crate) fn has_foreign_attempts(&self) -> bool {
+        self.first_attempt > 0
+    }
+
+    /// Attempts of it that trackers run and that this JobTracker has not launched.
+    pub(crate) fn unknown_attempts(&self) -> u32 {
+        self.unknown_attempts
+    }
+
+    /// Sets that number. The job is not set up while it is above zero: the cleanup of an unknown attempt would remove
+    /// the output of new ones.
+    pub(crate) fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
+        self.unknown_attempts = unknown_attempts;
+        self.refresh_housekeeping(housekeeping);
+    }
+
+    /// Numbers new attempts above an unknown one. Returns the fact, if that changes anything.
+    pub(crate) fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
+        let key = self.key_of(unknown.task)?;
+        if unknown.number < self.first_attempt.max(self.task(key).next_number()) {
+            return None;
+        }
+        self.first_attempt = next_attempt_block(unknown.number);
+        Some(JobFact::AttemptBlockSkipped { job: self.id, first_attempt: self.first_attempt })
+    }
 }
 
 /// Both clocks at a launch before the restart. Wrong if the wall clock was set since; but never later than `now`.
 fn launch_time(launch_ms: i64, now: Now) -> Now {
     let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
     Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }
+}
+
+/// Attempt numbers are skipped in blocks of a thousand: more than any task has attempts
+/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
+pub(crate) const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
+
+/// The first number of the block after the one that contains `number`.
+pub(crate) fn next_attempt_block(number: i32) -> i32 {
+    (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
+}
+
+impl StoredJob {
+    /// Discards all progress; only a decided end remains.
+    pub(crate) fn discard_progress(&mut self) {
+        self.skip_attempt_block();
+        self.is_running = false;
+        self.attempts.clear();
+        self.events.clear();
+    }
+
+    /// Numbers new attempts above all that may have been launched.
+    pub(crate) fn skip_attempt_block(&mut self) {
+        let highest = self.attempts.iter().map(|attempt| attempt.id.number).max().unwrap_or(0);
+        self.accepted.first_attempt = next_attempt_block(highest.max(self.accepted.first_attempt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempt_blocks_follow_each_other() {
+        assert_eq!(
+            [0, 7, 999, 1_000, 1_999, i32::MIN].map(next_attempt_block),
+            [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]
+        );
+        assert_eq!(next_attempt_block(i32::MAX), i32::MAX, "there is none");
+    }
 }

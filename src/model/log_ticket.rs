@@ -11,8 +11,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::application_id::ContainerId;
-use super::hex::hex;
 use super::id::AttemptId;
+use super::text::hex;
 
 /// How long a ticket is valid, ms.
 pub(crate) const LOG_TICKET_MS: i64 = 300_000;

@@ -1,4 +1,4 @@
-//! Ids of trackers.
+//! Ids of trackers, and the rack of hosts without a known one.
 
 use std::fmt;
 
@@ -38,3 +38,6 @@ impl fmt::Display for TrackerId {
         write!(f, "tracker {}", self.0)
     }
 }
+
+/// The rack of a host without a known rack (1.2.1 `NetworkTopology.DEFAULT_RACK`).
+pub const DEFAULT_RACK: &str = "/default-rack";

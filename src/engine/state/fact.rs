@@ -8,11 +8,10 @@ use crate::model::{EndNotification, Identifier, JobId};
 use crate::scheduler::constraint::JobClass;
 
 use super::applications::ApplicationChange;
-use super::cost_histories::ClassCosts;
 use super::decision::Decision;
 use super::delegation_tokens::DelegationChange;
 use super::drains::Drain;
-use super::job_costs::JobCost;
+use super::job_costs::{ClassCosts, JobCost};
 use super::pauses::{Pause, PauseTarget};
 use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;

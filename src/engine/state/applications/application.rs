@@ -1,20 +1,18 @@
 //! One application: its standing, requests, contexts and containers, and how changes apply to them.
 
-use super::master::is_master;
-use crate::scheduler::RequestType;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, ItemCounts, Placement};
 use crate::model::{ApplicationId, Capability, LaunchContext};
+use crate::scheduler::RequestType;
 
 use super::change::ApplicationChange;
-use super::container::{Container, ContainerStep};
-use super::container_cost::ContainerCost;
-use super::container_totals::ContainerTotals;
-use super::part_sizes::of_container;
-use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
-use super::request_table::{RequestRow, RequestTable};
+use super::container::{Container, ContainerCost, ContainerStep, ContainerTotals};
+use super::record::{
+    ItemStanding, ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, WITHOUT_ITEM, container_bytes,
+    is_master,
+};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
 
 #[derive(Clone, Debug, PartialEq)]
@@ -312,9 +310,9 @@ impl Application {
             }
         }
         counts.last_number = counts.last_number.max(number);
-        counts.bytes = counts.bytes.saturating_add(of_container(&container));
+        counts.bytes = counts.bytes.saturating_add(container_bytes(&container));
         if let Some(replaced) = self.containers.insert(number, container) {
-            self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&replaced));
+            self.counts.bytes = self.counts.bytes.saturating_sub(container_bytes(&replaced));
         }
         self.forget_oldest();
     }
@@ -336,7 +334,7 @@ impl Application {
             }
             self.counts.complete.pop_front();
             if let Some(forgotten) = self.containers.remove(&number) {
-                self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&forgotten));
+                self.counts.bytes = self.counts.bytes.saturating_sub(container_bytes(&forgotten));
             }
             self.counts.unnamed.remove(&number);
             self.counts.unreported.remove(&number);

@@ -8,7 +8,7 @@ use crate::model::{ContainerId, LaunchContext, LogKey};
 
 use super::beat::BeatNotes;
 use super::container::Container;
-use super::master::is_master;
+use super::record::is_master;
 use super::table::Applications;
 use super::worker::ContainerWorker;
 

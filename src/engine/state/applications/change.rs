@@ -1,14 +1,13 @@
 //! Changes of applications: what is stored, and the only way in which the state changes.
 
-use crate::scheduler::RequestType;
 use std::sync::Arc;
 
 use crate::api::applications::Placement;
 use crate::market::{ForgottenStamps, Stamp};
 use crate::model::{ApplicationId, LaunchContext};
+use crate::scheduler::RequestType;
 
-use super::container::Container;
-use super::container_cost::ContainerCost;
+use super::container::{Container, ContainerCost};
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 
 /// One change. Those of one step are one fact: they are durable together.

@@ -1,17 +1,16 @@
 //! Kills and ends of containers, and what follows from an end: for its item, its context, its master, its application.
 
-use super::master::{is_master, master_request};
-use crate::scheduler::RequestType;
 use std::sync::Arc;
 
 use crate::api::ContainerEnd;
 use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, Placement};
 use crate::market::{GivenBack, SlotHolder};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
+use crate::scheduler::RequestType;
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep, Kill};
-use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM};
+use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM, is_master, master_request};
 use super::table::Applications;
 
 impl Applications {

@@ -1,15 +1,14 @@
 //! Grants: a container of a type comes to a node, and starts there at once if its request says so.
 
-use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Locality, Placement};
 use crate::model::{ApplicationId, ContainerId, Credits, Now};
+use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerNode, ContainerStep, Launched, LoweredRows};
-use super::record::{GrantSource, ItemStanding, ItemTrouble};
-use super::request_table::RequestRow;
+use super::record::{GrantSource, ItemStanding, ItemTrouble, RequestRow};
 use super::table::Applications;
 
 impl Applications {

@@ -1,7 +1,6 @@
 //! What a program does beside `allocate`: it registers, and it says that it ends. Also what others do to it: kills,
 //! signals, and the passing of time.
 
-use super::master::is_master;
 use crate::api::applications::{
     ApplicationState, ContainerState, FinalStatus, RegisterAnswer, RegisterCall, UnregisterCall,
 };
@@ -11,8 +10,9 @@ use crate::scheduler::RequestType;
 use super::change::ApplicationChange;
 use super::container::Kill;
 use super::container_end::ApplicationEnd;
+use super::lapses::StoreDoubt;
+use super::record::is_master;
 use super::refusal::ApplicationRefusal;
-use super::store_doubt::StoreDoubt;
 use super::table::Applications;
 
 impl Applications {

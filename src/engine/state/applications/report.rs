@@ -1,6 +1,5 @@
 //! Reports on applications and their containers.
 
-use super::master::{is_master, shown_id};
 use crate::api::applications::{
     ApplicationReport, ContainerReport, ContainerState, Placement, ResourceRequestRow, WaitingRequest,
 };
@@ -11,8 +10,8 @@ use super::application::Application;
 use super::container::Container;
 use super::items::Items;
 use super::measured_use::{MeasuredUse, sum};
+use super::record::{RequestTable, is_master, shown_id};
 use super::refusal::ApplicationRefusal;
-use super::request_table::RequestTable;
 use super::restored::RestoredApplication;
 use super::row_page::{RowPage, STEP_BYTES};
 use super::table::Applications;

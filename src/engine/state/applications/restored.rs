@@ -8,12 +8,9 @@ use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
 use super::application::Application;
-use super::container::Container;
-use super::container_cost::ContainerCost;
-use super::container_totals::ContainerTotals;
+use super::container::{Container, ContainerCost, ContainerTotals};
 use super::lapses::RESTORED_WAIT_MS;
-use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
-use super::request_table::{RequestRow, RequestTable};
+use super::record::{ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, TypeLaunch};
 use super::table::Applications;
 
 #[derive(Clone, Debug)]

@@ -8,11 +8,11 @@ use crate::model::{ApplicationId, ApplicationSecret, Now};
 
 use super::application::Application;
 use super::change::ApplicationChange;
-use super::check_rows::{RowsRefusal, check_rows};
+use super::contexts::check_specs;
 use super::record::{Master, Standing, SubmittedApplication};
 use super::refusal::{ApplicationRefusal, BodyFault};
+use super::rows::{RowsRefusal, check_rows};
 use super::settings::{MAX_APPLICATIONS, MAX_APPLICATIONS_OF_USER};
-use super::specs::check_specs;
 use super::table::Applications;
 
 /// A submission with what is known beside its body.

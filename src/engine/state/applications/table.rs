@@ -6,22 +6,22 @@ use std::sync::Arc;
 use crate::api::ContextId;
 use crate::api::applications::Placement;
 use crate::market::{
-    Consumer, EVERYONE, ForgottenStamps, GivenBack, GraceStep, MarketConfig, ReplayGuard, Signature, SlotHolder,
+    Consumer, ContainerUse, EVERYONE, ForgottenStamps, GivenBack, GraceStep, LaidCharge, MarketConfig, ReplayGuard,
+    Signature, SlotHolder, Tick,
 };
-use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
+use crate::model::{ApplicationId, ContainerId, Credits, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
 use super::application::Application;
 use super::change::ApplicationChange;
-use super::container::{Container, ContainerStep};
+use super::container::{Container, ContainerCost, ContainerStep};
 use super::container_counts::{ContainerCounts, held_slots};
-use super::lapses::Lapses;
+use super::lapses::{Lapses, StoreDoubt};
 use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::row_page::LastReport;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
-use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
@@ -499,6 +499,25 @@ impl Applications {
         };
         if consumer != Consumer::Secret || user == EVERYONE || self.has(user) {
             self.apply(stamp);
+        }
+    }
+
+    pub(crate) fn containers_of_queue(&self, queue: &str) -> ContainerUse {
+        self.container_counts.of_queue(queue)
+    }
+
+    /// Adds what a tick has laid on applications.
+    pub(crate) fn charge(&mut self, tick: &Tick) {
+        for LaidCharge { holder, slot_ms, amount } in &tick.laid {
+            let SlotHolder::Application(application) = *holder else { continue };
+            let before = self.all.get(&application).map(|charged| charged.cost);
+            self.violations.check(before.is_some(), || format!("{application} pays {amount} and is not known"));
+            let Some(before) = before else { continue };
+            // No overflow: no application costs more than its queue ever had, far below the range.
+            let cost = Credits::from_units(before.cost.units() + amount.units());
+            let slot_ms = before.slot_ms.saturating_add(slot_ms.container);
+            let cost = ContainerCost { tick: tick.number, slot_ms, cost, ..before };
+            self.change(ApplicationChange::Charged { application, cost });
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Time as the engine uses it: a value that comes with each event.
+//! The clock and the order of events: a time that comes with each event, and the numbers of facts.
 
 /// The time of an event, read by the edge that delivers it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -8,3 +8,7 @@ pub struct Now {
     /// Wall clock, ms since the epoch: signatures, job times and texts. May jump either way.
     pub wall_ms: i64,
 }
+
+/// The position of a fact in the one order of all facts. The first fact is number 1; 0 is before all facts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FactNumber(pub u64);

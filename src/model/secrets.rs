@@ -1,8 +1,8 @@
-//! What an application signs its calls with.
+//! Secrets to sign with: of applications, and of read-only sessions of pages and programs.
 
 use std::fmt;
 
-use super::hex::hex;
+use super::text::hex;
 
 const SECRET_BYTES: usize = 20;
 
@@ -38,6 +38,31 @@ impl ApplicationSecret {
 impl fmt::Debug for ApplicationSecret {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("ApplicationSecret(…)")
+    }
+}
+
+pub(crate) const SESSION_KEY_BYTES: usize = 32;
+
+/// The key of sessions. It does not print.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct SessionKey([u8; SESSION_KEY_BYTES]);
+
+impl SessionKey {
+    #[must_use]
+    pub const fn new(bytes: [u8; SESSION_KEY_BYTES]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes to sign with, and to keep. Secret.
+    #[must_use]
+    pub(crate) const fn as_bytes(&self) -> &[u8; SESSION_KEY_BYTES] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("SessionKey(…)")
     }
 }
 

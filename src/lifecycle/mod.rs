@@ -4,14 +4,11 @@
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
 mod acl_watch;
-mod budget_image;
 mod build_engine;
 mod check_files;
-mod check_hosts;
 mod check_start;
 mod daemon;
 mod handover;
-mod market_opening;
 mod play_desk;
 mod ports;
 mod process;
@@ -21,7 +18,6 @@ mod scheduler_control;
 mod serve_error;
 mod service_notifier;
 mod session;
-mod session_loop;
 mod signals;
 mod start;
 mod state_pages;

@@ -6,13 +6,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::api::SwitchPlan;
-use crate::config::settings::LoadOptions;
+use crate::config::settings::{LoadOptions, MarketSettings};
 use crate::engine::{Event, Reply, SwitchReply};
 use crate::server::{Owner, ReadWish, SwitchWaiter, plan_switch, read_wish, store_refusal};
 use crate::store::FaultPoint;
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
-use super::market_opening::MarketOpening;
 use super::reload::{Reload, Reloaded};
 
 /// Answers requests of operators while a session serves.
@@ -148,5 +147,22 @@ impl SchedulerControl {
     fn withdraw(&self) -> SchedulerAnswer {
         self.owner.step(Event::WishWithdrawn);
         SchedulerAnswer::Refused { why: "withdrawn".to_owned() }
+    }
+}
+
+/// A switch to the market that needs one first.
+pub(super) struct MarketOpening {
+    pub(super) market: MarketSettings,
+    /// The switch, which the next session does.
+    pub(super) call: SchedulerCall,
+}
+
+impl MarketOpening {
+    /// Answers that there is no market after all.
+    pub(super) async fn refuse(mut self, why: &str) {
+        let why = format!("no market can begin: {why}");
+        tracing::error!("{why}");
+        // The operator may have disconnected.
+        let _: Result<_, _> = self.call.answer(&SchedulerAnswer::Refused { why }).await;
     }
 }

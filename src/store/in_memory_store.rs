@@ -8,10 +8,10 @@ use crate::engine::{Fact, Restored};
 use crate::model::FactNumber;
 use crate::sim::Journal;
 
-use super::counter_names::CounterNames;
+use super::counter_encoding::CounterNames;
+use super::durable::MissedUpdates;
 use super::error::StoreError;
 use super::loaded_state::load as load_state;
-use super::missed_updates::MissedUpdates;
 use super::schema::LAST_FACT;
 use super::{LoadedState, StoreOptions, rows, schema};
 

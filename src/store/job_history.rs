@@ -8,10 +8,10 @@ use rusqlite::{OptionalExtension as _, Row};
 use crate::mapreduce::{CounterValues, JobOutcome, StoredJob};
 use crate::model::{JobId, RunState};
 
+use super::counter_encoding::StoredCounters;
 use super::enum_text;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
-use super::loaded_counters::StoredCounters;
 use super::loaded_jobs::finished_with_tasks;
 use super::loader::Loader;
 

@@ -8,9 +8,9 @@ use rusqlite::{Row, params};
 use crate::mapreduce::{StoredAttempt, StoredEvent};
 use crate::model::{AttemptId, JobId, Kind};
 
+use super::counter_encoding::StoredCounters;
 use super::enum_text;
 use super::error::StoreError;
-use super::loaded_counters::StoredCounters;
 use super::loader::Loader;
 
 /// Texts of many rows, each kept once.

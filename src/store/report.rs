@@ -12,10 +12,10 @@ use crate::market::{ReportKind, ReportRequest};
 use crate::model::{Capability, Credits};
 
 use super::error::StoreError;
+use super::ledger_reader::LedgerReader;
 use super::loader::{optional_units_column, units_column};
 use super::retention::jobs_complete_since_ms;
 use super::rows::attempts_of;
-use super::statement::LedgerReader;
 
 const MOST_ROWS: usize = 10_000;
 

@@ -18,12 +18,11 @@ use super::database::known_version_of;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
 use super::folder::at;
-use super::loaded_state::LoadedState;
+use super::ledger_reader::LedgerReader;
+use super::loaded_state::{LoadedState, StateReader};
 use super::options::StoreOptions;
-use super::state_reader::StateReader;
-use super::statement::LedgerReader;
 use super::steps::{self, VERSION};
-use super::stored_containers::StoredContainerReader;
+use super::stored_applications::StoredContainerReader;
 
 /// Where the header of a database says whether it has a log, and the value for one that has none.
 const MODE_AT: usize = 18;

@@ -1,8 +1,7 @@
 //! [`Store`]: opens the state database, runs its writer thread, closes it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
@@ -11,26 +10,21 @@ use crate::model::SessionKey;
 
 use super::backup::{BackupSummary, backup};
 use super::database::open_migrating;
-use super::durable::Durable;
-use super::durable::{StoreStats, WriterCounts};
+use super::durable::{Durable, StoreStats, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactFeed, FactFollower};
-use super::fact_sender::{Backlog, FactSender, ToWriter};
+use super::fact_sender::{Backlog, FactSender, MetaWriter, StoreMeter, ToWriter};
 use super::fault_point::FaultPoint;
 use super::finished_jobs::FinishedJobReader;
 use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
-use super::loaded_state::{self, LoadedState};
-use super::meta_writer::MetaWriter;
-use super::meter::StoreMeter;
+use super::ledger_reader::LedgerReader;
+use super::loaded_state::{self, LoadedState, StateReader};
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema::BUDGETS_KEPT_IN;
 use super::session_key;
-use super::state_reader::StateReader;
-use super::statement::LedgerReader;
-use super::stored_applications::StoredApplicationReader;
-use super::stored_containers::StoredContainerReader;
+use super::stored_applications::{StoredApplicationReader, StoredContainerReader};
 use super::writer::FactWriter;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].

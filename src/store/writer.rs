@@ -14,8 +14,8 @@ use tokio::sync::watch;
 
 use crate::model::FactNumber;
 
-use super::counter_names::CounterNames;
-use super::durable::{Durable, Health, WriterCounts};
+use super::counter_encoding::CounterNames;
+use super::durable::{Durable, Health, MissedUpdates, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactBatch, FactFeed};
 use super::fact_sender::{Backlog, weight};
@@ -23,7 +23,6 @@ use super::fault_point::FaultPoint;
 use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::migration::Migration;
-use super::missed_updates::MissedUpdates;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;

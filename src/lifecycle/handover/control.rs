@@ -21,7 +21,7 @@ use crate::fs::{Account, FolderHandle};
 use crate::lifecycle::signals::OperatorStop;
 use crate::server::write_audit_line;
 
-use super::stop_answer::StopAnswer;
+use super::request_stop::StopAnswer;
 
 /// The name of the socket in the state folder.
 pub(crate) const CONTROL: &str = "control";

@@ -15,7 +15,6 @@ mod incoming;
 mod message;
 mod outgoing;
 mod request_stop;
-mod stop_answer;
 
 pub(super) use control::{Control, SchedulerCall, UpgradeRequest, name_of};
 pub(crate) use control::{
@@ -25,5 +24,4 @@ pub(super) use incoming::InheritedState;
 pub(crate) use incoming::Predecessor;
 pub(super) use message::{Offer, Port};
 pub(super) use outgoing::{HandoverState, Successor};
-pub(crate) use request_stop::request_stop;
-pub(crate) use stop_answer::StopAnswer;
+pub(crate) use request_stop::{StopAnswer, request_stop};

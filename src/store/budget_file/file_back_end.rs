@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::market::{BudgetLine, budget_file};
 use crate::model::FactNumber;
+use crate::store::fact_sender::{MetaWriteError, MetaWriter};
 use crate::store::fault_point::FaultPoint;
 use crate::store::loaded_state::BudgetFileHashes;
-use crate::store::meta_writer::{MetaWriteError, MetaWriter};
 use crate::store::schema::{BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN};
 
 use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};

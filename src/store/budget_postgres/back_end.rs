@@ -10,18 +10,17 @@ use crate::config::settings::PostgresSettings;
 use crate::market::{BudgetLine, TopUp, TopUpAnswer};
 use crate::model::hex;
 use crate::store::budget_file::{BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
+use crate::store::fact_sender::MetaWriter;
+use crate::store::ledger_reader::LedgerReader;
 use crate::store::loaded_state::LoadedState;
-use crate::store::meta_writer::MetaWriter;
 use crate::store::schema::{COPY_UNPUBLISHED, STATE_NAME};
 use crate::store::state_store::Store;
-use crate::store::statement::LedgerReader;
 
 use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
 use super::error::PostgresError;
-use super::layout::{Former, check_layout};
+use super::layout::{Former, check_layout, shown};
 use super::ledger_rows::ends;
 use super::publish::{Filling, Publisher, load};
-use super::shown::shown;
 use super::tls::Tls;
 use super::top_ups;
 

@@ -14,7 +14,7 @@ use crate::config::settings::{PostgresSettings, SslMode};
 use crate::fs::{access_of_others, open_named_by_conf};
 
 use super::error::PostgresError;
-use super::shown::Shown;
+use super::layout::Shown;
 use super::tls::Tls;
 
 /// Unless the URL says otherwise. Twice that may pass until a server has let a client in.

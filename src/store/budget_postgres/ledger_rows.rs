@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::model::Credits;
 use crate::store::ledger_compaction::FOLDED_THROUGH;
+use crate::store::ledger_reader::LedgerReader;
 use crate::store::loader::units_column;
 use crate::store::schema::meta;
-use crate::store::statement::LedgerReader;
 
 use super::error::PostgresError;
 

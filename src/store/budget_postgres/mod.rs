@@ -11,7 +11,6 @@ mod initialise;
 mod layout;
 mod ledger_rows;
 mod publish;
-mod shown;
 mod tls;
 mod top_ups;
 

@@ -8,13 +8,12 @@ use tokio_postgres::{Client, GenericClient, Transaction};
 use crate::market::{BudgetLine, budget_file};
 use crate::model::Credits;
 use crate::store::fault_point::FaultPoint;
-use crate::store::statement::LedgerReader;
+use crate::store::ledger_reader::LedgerReader;
 
 use super::connection::Session;
 use super::error::PostgresError;
-use super::layout::{Former, check_access};
+use super::layout::{Former, Shown, check_access, shown_for_update};
 use super::ledger_rows::{LedgerEnds, Movements, movements_after, sums_through};
-use super::shown::{Shown, shown_for_update};
 
 /// All accounts: those that differ are written, those that are closed deleted. Says how many there were, and how many are as they were sent.
 const ACCOUNTS: &str = "WITH new AS (

@@ -7,8 +7,8 @@ use crate::model::Credits;
 use crate::store::fault_point::FaultPoint;
 
 use super::error::PostgresError;
+use super::layout::shown_for_update;
 use super::publish::write;
-use super::shown::shown_for_update;
 
 /// Rows that are taken over together.
 pub(super) const BATCH_ROWS: i64 = 1_000;

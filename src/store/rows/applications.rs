@@ -11,10 +11,9 @@ use crate::engine::{
 };
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
-
+use crate::store::durable::{MissedUpdates, update_row};
+use crate::store::enum_text::json;
 use crate::store::fault_point::FaultPoint;
-use crate::store::json_text::json;
-use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::{APPLICATION_START_MS, set_meta};
 
 pub(super) fn record(

@@ -1,13 +1,15 @@
-//! What happens to jobs and attempts, as rows.
+//! What happens to jobs and attempts, as rows: also of their histories, and of owners who are to be notified of the ends.
 
 use rusqlite::{Params, Transaction, params};
 
 use crate::mapreduce::{AcceptedJob, AttemptRole, EndedAttempt, JobEstimate, JobFact};
-use crate::model::{FactNumber, JobId, LogKey, RunState};
-use crate::store::counter_names::CounterNames;
+use crate::model::{EndNotification, FactNumber, JobId, LogKey, RunState};
+use crate::store::counter_encoding::CounterNames;
+use crate::store::durable::{MissedUpdates, update_row};
 use crate::store::enum_text;
-use crate::store::json_text::json;
-use crate::store::missed_updates::{MissedUpdates, update_row};
+use crate::store::enum_text::json;
+use crate::store::error::StoreError;
+use crate::store::loader::Loader;
 use crate::store::split_encoding::encode_splits;
 use crate::wire::TaskCompletionEvent;
 use crate::wire::file::job_token_password;
@@ -32,7 +34,7 @@ pub(super) fn record(
             params![job.to_string(), enum_text::run_state(*outcome), reason, at_ms],
         ),
         JobFact::Ended { job, state, finish_ms, failure_info, counters } => {
-            super::history::ended(transaction, *job)?;
+            history_due(transaction, *job)?;
             let (job, state, counters) =
                 (job.to_string(), enum_text::run_state(*state), names.text(transaction, counters)?);
             change(
@@ -141,7 +143,7 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             job.tested_deadline().map(|deadline| json(&deadline)).transpose()?,
         ],
     )?;
-    super::history::accepted(transaction, job)
+    add_history(transaction, job)
 }
 
 /// What the job's token leaves when it is cleared.
@@ -203,4 +205,60 @@ fn place_event(transaction: &Transaction<'_>, job: JobId, event: &TaskCompletion
 
 fn execute(transaction: &Transaction<'_>, sql: &str, values: impl Params) -> rusqlite::Result<usize> {
     transaction.prepare_cached(sql)?.execute(values)
+}
+
+/// A job is accepted: what its history needs beside the other rows is kept.
+pub(super) fn add_history(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<()> {
+    let job_xml = (!job.job_xml.is_empty()).then_some(&job.job_xml);
+    let sql = "INSERT INTO job_history (job, job_xml) VALUES (?1, ?2)";
+    transaction.prepare_cached(sql)?.execute(params![job.id.to_string(), job_xml]).map(drop)
+}
+
+/// A job is over: its history is due, also if an older build has accepted it.
+pub(super) fn history_due(transaction: &Transaction<'_>, job: JobId) -> rusqlite::Result<()> {
+    let sql = "INSERT OR IGNORE INTO job_history (job) VALUES (?1)";
+    transaction.prepare_cached(sql)?.execute([job.to_string()]).map(drop)
+}
+
+/// The history of a job is written. The job may have been deleted meanwhile.
+pub(super) fn history_written(
+    transaction: &Transaction<'_>,
+    job: JobId,
+    path: &str,
+    at_ms: i64,
+) -> rusqlite::Result<()> {
+    let sql = "UPDATE job_history SET job_xml = NULL, written_ms = ?2, path = ?3 WHERE job = ?1";
+    transaction.prepare_cached(sql)?.execute(params![job.to_string(), at_ms, path]).map(drop)
+}
+
+/// A job has ended, and its owner is to be notified.
+pub(super) fn expect_end_notification(
+    transaction: &Transaction<'_>,
+    number: FactNumber,
+    job: JobId,
+    notification: &EndNotification,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached("INSERT OR REPLACE INTO end_notification (job, number, notification) VALUES (?1, ?2, ?3)")?
+        .execute(params![job.to_string(), number.0.cast_signed(), json(notification)?])
+        .map(drop)
+}
+
+/// The owner was notified, or never will be.
+pub(super) fn settle_end_notification(transaction: &Transaction<'_>, job: JobId) -> rusqlite::Result<()> {
+    transaction.prepare_cached("DELETE FROM end_notification WHERE job = ?1")?.execute([job.to_string()]).map(drop)
+}
+
+/// All of them, oldest first.
+pub(in crate::store) fn load_end_notifications(
+    loader: &Loader<'_>,
+) -> Result<Vec<(JobId, EndNotification)>, StoreError> {
+    let rows = loader.texts("SELECT job, notification FROM end_notification ORDER BY number")?;
+    let typed = |[job, notification]: [String; 2]| {
+        let job = loader.parse("end_notification.job", job, "a job id")?;
+        let notification = serde_json::from_str(&notification)
+            .map_err(|_| loader.wrong("end_notification.notification", notification, "a notification as JSON"))?;
+        Ok((job, notification))
+    };
+    rows.into_iter().map(typed).collect()
 }

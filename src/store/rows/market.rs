@@ -8,8 +8,8 @@ use crate::market::{
     Reason, TakenTopUp, Tick,
 };
 use crate::model::{Credits, FactNumber, JobId, QueueName};
-use crate::store::json_text::json;
-use crate::store::missed_updates::{MissedUpdates, update_row};
+use crate::store::durable::{MissedUpdates, update_row};
+use crate::store::enum_text::json;
 
 pub(super) fn record(
     transaction: &Transaction<'_>,

@@ -1,17 +1,12 @@
 //! Applies each fact to the rows of the database.
 
 mod applications;
-mod costs;
-mod decisions;
-mod delegation;
-mod drains;
-mod end_notifications;
-mod history;
-mod job;
+pub(super) mod cluster;
+pub(super) mod costs;
+pub(super) mod decisions;
+pub(super) mod delegation;
+pub(super) mod job;
 mod market;
-mod pauses;
-mod presences;
-mod scheduler;
 
 pub(super) use job::attempts_of;
 
@@ -20,8 +15,8 @@ use rusqlite::{Transaction, params};
 use crate::engine::Fact;
 use crate::model::FactNumber;
 
-use super::counter_names::CounterNames;
-use super::missed_updates::MissedUpdates;
+use super::counter_encoding::CounterNames;
+use super::durable::MissedUpdates;
 use super::schema::{COPIED, COPY_UNPUBLISHED};
 
 /// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
@@ -59,13 +54,13 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM launch_answer WHERE tracker = ?1")?
             .execute(params![tracker])
             .map(drop),
-        Fact::TrackerCame { presence, at_ms } => presences::come(transaction, presence, *at_ms),
-        Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
+        Fact::TrackerCame { presence, at_ms } => cluster::tracker_came(transaction, presence, *at_ms),
+        Fact::TrackerWent { tracker, at_ms } => cluster::tracker_went(transaction, tracker, *at_ms),
         Fact::Decided(decision) => decisions::add(transaction, number, decision),
-        Fact::WorkerDrained(drain) => drains::drain(transaction, drain),
-        Fact::WorkerResumed { worker } => drains::resume(transaction, worker),
-        Fact::Paused(pause) => pauses::add(transaction, pause),
-        Fact::Resumed(target) => pauses::remove(transaction, target),
+        Fact::WorkerDrained(drain) => cluster::drain_worker(transaction, drain),
+        Fact::WorkerResumed { worker } => cluster::resume_worker(transaction, worker),
+        Fact::Paused(pause) => cluster::add_pause(transaction, pause),
+        Fact::Resumed(target) => cluster::remove_pause(transaction, target),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;
@@ -80,13 +75,13 @@ pub(super) fn record(
             jobs.iter().try_for_each(|cost| market::record_cost(transaction, *tick, cost))
         }
         Fact::SchedulerChosen { choice, moved } => {
-            scheduler::record(transaction, missed_updates, number, choice, moved)
+            cluster::record_choice(transaction, missed_updates, number, choice, moved)
         }
-        Fact::HistoryWritten { job, path, at_ms } => history::written(transaction, *job, path, *at_ms),
+        Fact::HistoryWritten { job, path, at_ms } => job::history_written(transaction, *job, path, *at_ms),
         Fact::EndNotificationPending { job, notification } => {
-            end_notifications::expect(transaction, number, *job, notification)
+            job::expect_end_notification(transaction, number, *job, notification)
         }
-        Fact::EndNotified { job } => end_notifications::settle(transaction, *job),
+        Fact::EndNotified { job } => job::settle_end_notification(transaction, *job),
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),

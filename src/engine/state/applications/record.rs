@@ -209,8 +209,8 @@ const CONTAINER_BYTES: u64 = 768;
 /// An item that did not end well at once.
 pub(super) const TROUBLE_BYTES: u64 = 128;
 
-pub(super) fn text_bytes(text_bytes: &str) -> u64 {
-    text_bytes.len() as u64
+pub(super) fn text_bytes(text: &str) -> u64 {
+    text.len() as u64
 }
 
 pub(super) fn table_bytes(table: &RequestTable) -> u64 {
@@ -224,7 +224,7 @@ pub(super) fn launch_bytes(table: &RequestTable) -> u64 {
         GrantSource::Spec(name) => text_bytes(name),
         GrantSource::Master => 0,
     };
-    // The text_bytes, and its parts as numbers.
+    // The text, and its parts as numbers.
     ENTRY_BYTES + spec + launch.items.as_deref().map_or(0, |items| 4 * text_bytes(items))
 }
 

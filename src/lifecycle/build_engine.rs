@@ -19,7 +19,6 @@ use super::ports::as_others_name;
 use super::ruling_scheduler::RulingScheduler;
 use super::serve_error::ServeError;
 
-/// What a start has loaded.
 pub(super) struct StartState {
     pub(super) opened: LoadedState,
     pub(super) predecessors: ForeignState,
@@ -104,7 +103,6 @@ pub(super) fn job_page_prefix(settings: &Settings, http: SocketAddr) -> String {
 /// Changes of an edited budget file that are logged one by one.
 const LOGGED_QUEUES: usize = 50;
 
-/// Opens the back-end that the settings name.
 pub(super) fn open_budget_image(
     market: &MarketSettings,
     precedence: Precedence,
@@ -165,7 +163,6 @@ pub(super) fn log_rounded(path: &str, lines: &[BudgetLine]) {
     log_queues(path, &changes);
 }
 
-/// Logs one line per queue, up to a limit.
 fn log_queues(path: &str, changes: &[String]) {
     for line in changes.iter().take(LOGGED_QUEUES) {
         tracing::warn!("{path}: {line}");

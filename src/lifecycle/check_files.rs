@@ -36,10 +36,7 @@ pub(crate) struct FileFindings {
 pub(crate) enum FileWarning {
     /// No user may add money or queues.
     #[error("{file} has no administrator; expected a line `USER admin KEY`", file = .file.display())]
-    NoAdmin {
-        /// The ACL file.
-        file: PathBuf,
-    },
+    NoAdmin { file: PathBuf },
     /// Others can read the keys, or change what the file says.
     #[error("{file} is {access} for others: run chmod o-rwx {file}", file = .file.display())]
     OpenToOthers {
@@ -50,48 +47,25 @@ pub(crate) enum FileWarning {
     /// Budgets cannot be published.
     #[error("this user cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
     NotWritable {
-        /// The budget file.
         file: PathBuf,
         /// The system's words.
         reason: String,
     },
     /// Users that cannot submit.
     #[error("{file} has no queue of {users}; add one: jobtracker queue add NAME", file = .file.display())]
-    UsersWithoutQueue {
-        /// The budget file.
-        file: PathBuf,
-        users: Names,
-    },
+    UsersWithoutQueue { file: PathBuf, users: Names },
     /// A key that is guessed at once.
     #[error("{file}: the key of {user} is shorter than {LEAST_KEY_BYTES} letters: anybody guesses it; jobtracker user key {user} makes another", file = .file.display())]
-    ShortKey {
-        /// The ACL file.
-        file: PathBuf,
-        user: String,
-    },
+    ShortKey { file: PathBuf, user: String },
     /// Each of these users can sign as the others.
     #[error("{file}: {users} have the same key: each of them can sign as the others; jobtracker user key NAME makes another", file = .file.display())]
-    SharedKey {
-        /// The ACL file.
-        file: PathBuf,
-        users: Names,
-    },
+    SharedKey { file: PathBuf, users: Names },
     /// A value that a start accepts.
     #[error("{culprit} {remark}")]
-    Value {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        /// The problem, as a predicate of the value.
-        remark: String,
-    },
+    Value { culprit: Box<NamedValue>, remark: String },
     /// A line of a file of hosts.
     #[error("{file}:{line}: {remark}", file = .file.display())]
-    Line {
-        file: PathBuf,
-        line: u32,
-        /// The problem.
-        remark: String,
-    },
+    Line { file: PathBuf, line: u32, remark: String },
     /// A folder of the daemon.
     #[error("{0}")]
     Folder(String),
@@ -100,14 +74,9 @@ pub(crate) enum FileWarning {
     Configuration(Warning),
     /// Queues into which no user can submit.
     #[error("{file} has no user for the queues {queues}", file = .file.display())]
-    QueuesWithoutUser {
-        /// The ACL file.
-        file: PathBuf,
-        queues: Names,
-    },
+    QueuesWithoutUser { file: PathBuf, queues: Names },
 }
 
-/// Some names, the first of them written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(Vec<String>);
 
@@ -187,7 +156,6 @@ impl FileFindings {
         self.warnings.extend(Vec::into_iter(lines).map(said).map(FileWarning::Folder));
     }
 
-    /// Adds what is found elsewhere.
     pub(super) fn extend(&mut self, other: Self) {
         self.errors.extend(other.errors);
         self.warnings.extend(other.warnings);
@@ -324,7 +292,6 @@ pub(super) fn is_empty(path: &Path) -> bool {
     path.exists() && words(path).is_empty()
 }
 
-/// The words of a file with their lines.
 fn words(path: &Path) -> Vec<(u32, String)> {
     let bytes = open_named_by_conf(path).and_then(|file| file.read_limited(MAX_BYTES)).unwrap_or_default();
     let text = String::from_utf8(bytes).unwrap_or_default();

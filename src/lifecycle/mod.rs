@@ -1,5 +1,4 @@
-//! Process lifecycle: start, sessions, hand-over to a successor, ports, signals, notifications to the service manager,
-//! reload.
+//! Process lifecycle: start, sessions, hand-over to a successor, ports, signals, notifications to the service manager, reload.
 //!
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
@@ -18,6 +17,7 @@ mod scheduler_control;
 mod serve_error;
 mod service_notifier;
 mod session;
+mod session_end;
 mod signals;
 mod start;
 mod state_pages;

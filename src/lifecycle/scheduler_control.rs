@@ -43,7 +43,6 @@ impl SchedulerControl {
         }
     }
 
-    /// Answers a call, unless the next session does.
     async fn answer(&self, mut call: SchedulerCall) {
         let user = name_of(call.user);
         let answer = match call.request.clone() {
@@ -87,7 +86,6 @@ impl SchedulerControl {
         }
     }
 
-    /// Reads the files on the pool.
     async fn read(&self, class: String, by: String, move_to: Option<String>) -> Result<ReadWish, String> {
         let sources = self.sources.clone();
         let has_market = self.owner.with_engine(|engine| engine.market().is_some());

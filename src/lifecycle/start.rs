@@ -20,18 +20,17 @@ use super::process::{DaemonProcess, STOPPED_MEANWHILE};
 use super::scheduler_control::MarketOpening;
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
-use super::session::{PendingHandover, Serving, SessionEnd};
+use super::session::Serving;
+use super::session_end::{PendingHandover, SessionEnd};
 use super::signals::StopRequest;
 
-/// Blocking threads: all submissions and removals, as many stuck ones, and the rest for reading state, conf folders
-/// and groups.
+/// Blocking threads: all submissions and removals, as many stuck ones, and the rest for reading state, conf folders and groups.
 const MAX_THREADS: usize = 96;
 /// File descriptors reserved for the database, files of jobs and the runtime.
 const RESERVED_DESCRIPTORS: usize = 256;
 /// Minimum connections of either kind, however few descriptors there are.
 const MIN_CONNECTIONS: usize = 16;
 
-/// Start options beside the settings.
 #[derive(Debug, Default)]
 pub(crate) struct ServeOptions {
     /// Whether an edited budget file or the ledger wins.
@@ -149,7 +148,6 @@ fn within_descriptors(settings: &Settings) -> (RpcLimits, HttpLimits) {
 /// First and longest pause before a session that failed to start is retried.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(10));
 
-/// The result of a hand-over.
 enum HandoverResult {
     Done,
     Failed,
@@ -158,7 +156,6 @@ enum HandoverResult {
 }
 
 impl DaemonProcess<'_> {
-    /// Serves until stopped, or until another process has taken over.
     pub(super) async fn serve_until_stopped(
         mut self,
         limits: (RpcLimits, HttpLimits),
@@ -268,7 +265,6 @@ impl DaemonProcess<'_> {
         HandoverResult::Done
     }
 
-    /// The state for the successor; this process keeps copies.
     fn handover_state(&mut self) -> Result<HandoverState, ServeError> {
         let refused = |source| ServeError::System { what: "copies of listeners", source };
         let control = self.control.as_ref().map(Control::share).transpose().map_err(refused)?;

@@ -13,7 +13,6 @@ pub enum AttemptRole {
     JobSetup,
     /// The job's cleanup: its commit or abort.
     JobCleanup,
-    /// A map or reduce of the job.
     Work,
     /// The task-cleanup of an attempt, under that attempt's own id.
     TaskCleanup,
@@ -41,7 +40,6 @@ pub enum KillRequest {
     Preempt,
 }
 
-/// One run of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Never used twice for one task.
@@ -64,8 +62,7 @@ pub(crate) struct Attempt {
     pub(crate) close_sent: bool,
     /// The end requested by a user, or by preemption once its tracker was ordered to kill it.
     pub(crate) kill_request: Option<KillRequest>,
-    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
-    /// done by then.
+    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is done by then.
     pub(crate) preemption: Option<Arc<str>>,
     /// Whether its tracker was ordered to kill it for another queue.
     pub(crate) was_preempted: bool,
@@ -156,7 +153,6 @@ impl Attempt {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// Whether it waits for its task-cleanup or is in it.
     pub(crate) fn is_unclean(&self) -> bool {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
@@ -175,7 +171,6 @@ impl Attempt {
         format!("Lost task tracker: {tracker}")
     }
 
-    /// Sets its status text, cut at [`Self::MAX_STATE_TEXT_BYTES`].
     pub(crate) fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
         self.state_text = text;
@@ -238,7 +233,6 @@ impl Diagnostics {
         self.0.join("\n")
     }
 
-    /// Whether the last text ends with `text`.
     pub(crate) fn ends_with(&self, text: &str) -> bool {
         self.0.last().is_some_and(|last| last.ends_with(text))
     }

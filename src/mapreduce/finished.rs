@@ -52,7 +52,6 @@ impl Job {
         job
     }
 
-    /// Whether its tasks and events are only in the database.
     pub(crate) fn is_without_tasks(&self) -> bool {
         self.finished_summary.is_some()
     }

@@ -48,8 +48,7 @@ pub struct JobSpec {
     pub map_memory_mb: Option<u64>,
     /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
     pub reduce_memory_mb: Option<u64>,
-    /// Share of maps that must be done before reduces start, millionths:
-    /// `mapred.reduce.slowstart.completed.maps`.
+    /// Share of maps that must be done before reduces start, millionths: `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
     /// Part of the trackers that must pass it over before it gets a map far from its input, millionths; 1: by where its
     /// input is. `mapreduce.job.locality.wait.factor`.
@@ -58,8 +57,7 @@ pub struct JobSpec {
     /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
     /// `mapred.reduce.tasks.speculative.execution`.
     pub speculative: PerKind<bool>,
-    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
-    /// `mapred.skip.reduce.max.skip.groups`.
+    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`, `mapred.skip.reduce.max.skip.groups`.
     pub max_skipped: PerKind<u64>,
     /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
     pub skip_start_attempts: u32,
@@ -88,12 +86,10 @@ pub struct JobSpec {
     /// What the order for its deadline may bid: `mapred.job.deadline.max.rate`, `mapred.job.deadline.max.cost`.
     #[serde(default)]
     pub order: Option<OrderTerms>,
-    /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new
-    /// interface.
+    /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new interface.
     #[serde(default)]
     pub code: PerKind<Option<String>>,
-    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
-    /// recorded.
+    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was recorded.
     #[serde(default)]
     pub is_signed: Option<bool>,
     /// Whether the JobTracker's delegation tokens in its credentials are cancelled at its end:
@@ -142,7 +138,6 @@ impl JobSpec {
         self.is_signed.unwrap_or(self.queue == self.user).then_some(&self.user)
     }
 
-    /// Approximate memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         let optional = [&self.view_acl, &self.modify_acl, &self.only_stock, &self.code.map, &self.code.reduce];
         let optional = optional.into_iter().chain([&self.submit_host, &self.submit_address]).flatten();
@@ -219,7 +214,8 @@ pub const POOL_PROPERTY: &str = "mapred.fairscheduler.pool";
 /// Properties that a Fair scheduler is usually configured to take the pool from, beside user and queue.
 pub(crate) const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
 
-/// Values of properties that may name the pool, by property.
+/// What of job.xml may name the pool under the Fair scheduler, by property (1.2.1 contrib `PoolManager.getPoolName`): another policy may take over
+/// while the job runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PoolProperties(pub BTreeMap<String, String>);
 

@@ -28,8 +28,7 @@ pub(crate) struct TrackerLocation {
 pub(crate) type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 
 impl Job {
-    /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its
-    /// attempts name.
+    /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its attempts name.
     pub(crate) fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.load_rows(stored, trackers, context.now, context.violations);
         self.trackers.retain(|tracker| context.nodes.get(*tracker).is_some());
@@ -99,35 +98,11 @@ impl Job {
         let host = at.host.as_ref().map(|(host, _)| *host);
         let is_live = stored.is_live();
         let cleanup_tracker = stored.active_cleanup_tracker().map(|name| location_of(name).tracker);
-        let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
-        let mut attempt = Attempt {
-            // It may have started, so it needs a task-cleanup if it is lost.
-            state: if is_live { AttemptState::Running } else { stored.state },
-            cleanup_tracker,
-            slots: stored.slots,
-            holds_slot: is_live || cleanup_tracker.is_some(),
-            // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
-            kill_request: stored
-                .kill_request
-                .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
-            was_preempted: stored.kill_request == Some(KillRequest::Preempt),
-            start_ms: stored.start_ms,
-            finish_ms: stored.finish_ms,
-            shuffle_finish_ms: stored.shuffle_finish_ms,
-            sort_finish_ms: stored.sort_finish_ms,
-            output_bytes: stored.output_bytes,
-            diagnostics: stored.diagnostics.into(),
-            state_text: stored.state_text,
-            counters: stored.counters,
-            ..Attempt::launched(stored.id.number, stored.role, phase, at.tracker, launch_time(stored.launch_ms, now))
-        };
-        if cleanup_tracker.is_some() {
-            // When its task-cleanup was launched is not known: it counts as just launched.
-            attempt.launch_mono_ms = now.mono_ms;
-        }
         let named = [at.tracker].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).tracker));
         self.trackers.extend(named);
         self.count_launch(key, stored.role, &at);
+        let (commit_granted, state) = (stored.commit_granted, stored.state);
+        let attempt = restored_attempt(stored, kind, at.tracker, cleanup_tracker, now);
         if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_tracker) {
             self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
         }
@@ -137,7 +112,7 @@ impl Job {
             task.first_launch_ms = attempt.launch_ms;
         }
         let position = task.attempts.len();
-        if stored.commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+        if commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
             task.committer = Some(position);
         }
         if let (AttemptState::Failed, Some(host)) = (attempt.state, host)
@@ -145,13 +120,13 @@ impl Job {
         {
             task.failed_hosts.push(host);
         }
-        let state = attempt.state;
+        let restored_state = attempt.state;
         task.attempts.push(attempt);
-        self.count_bad_end(key, state);
+        self.count_bad_end(key, restored_state);
         if is_over {
             self.add_slot_time(key, position);
         }
-        if let (AttemptState::Failed, Some(host)) = (stored.state, host) {
+        if let (AttemptState::Failed, Some(host)) = (state, host) {
             self.restore_host_failure(host);
         }
     }
@@ -198,7 +173,6 @@ impl Job {
         }
     }
 
-    /// Replays the ends of attempts in order.
     fn replay_events(&mut self, events: &[StoredEvent]) {
         let is_running = self.state == JobState::Running;
         for (index, event) in events.iter().enumerate() {
@@ -332,7 +306,6 @@ impl Job {
         self.first_attempt > 0
     }
 
-    /// Attempts of it that trackers run and that this JobTracker has not launched.
     pub(crate) fn unknown_attempts(&self) -> u32 {
         self.unknown_attempts
     }
@@ -359,6 +332,43 @@ impl Job {
 fn launch_time(launch_ms: i64, now: Now) -> Now {
     let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
     Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }
+}
+
+fn restored_attempt(
+    stored: StoredAttempt,
+    kind: Kind,
+    tracker: TrackerId,
+    cleanup_tracker: Option<TrackerId>,
+    now: Now,
+) -> Attempt {
+    let is_live = stored.is_live();
+    let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
+    let mut attempt = Attempt {
+        // It may have started, so it needs a task-cleanup if it is lost.
+        state: if is_live { AttemptState::Running } else { stored.state },
+        cleanup_tracker,
+        slots: stored.slots,
+        holds_slot: is_live || cleanup_tracker.is_some(),
+        // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
+        kill_request: stored
+            .kill_request
+            .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
+        was_preempted: stored.kill_request == Some(KillRequest::Preempt),
+        start_ms: stored.start_ms,
+        finish_ms: stored.finish_ms,
+        shuffle_finish_ms: stored.shuffle_finish_ms,
+        sort_finish_ms: stored.sort_finish_ms,
+        output_bytes: stored.output_bytes,
+        diagnostics: stored.diagnostics.into(),
+        state_text: stored.state_text,
+        counters: stored.counters,
+        ..Attempt::launched(stored.id.number, stored.role, phase, tracker, launch_time(stored.launch_ms, now))
+    };
+    if cleanup_tracker.is_some() {
+        // When its task-cleanup was launched is not known: it counts as just launched.
+        attempt.launch_mono_ms = now.mono_ms;
+    }
+    attempt
 }
 
 /// Attempt numbers are skipped in blocks of a thousand: more than any task has attempts

@@ -122,8 +122,7 @@ impl Job {
         first_launch_ms([&self.cleanup.map, &self.cleanup.reduce])
     }
 
-    /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not
-    /// begun.
+    /// Reports on all maps or reduces, finished ones first; none once tasks are retired, and none of a job that has not begun.
     pub(crate) fn task_reports(&self, kind: Kind) -> Vec<TaskReport> {
         self.reports((0..self.total()[kind]).map(|number| TaskKey::Work(kind, number)))
     }
@@ -227,12 +226,11 @@ impl Job {
         matches!(self.reported_state(), RunState::Prep | RunState::Running)
     }
 
-    /// Why it failed; empty when it did not.
     pub(crate) fn failure_info(&self) -> &str {
         &self.failure_info
     }
 
-    /// Its maps or reduces by state; none of a job that has not begun.
+    /// Its maps or reduces by state, without a walk over all (1.2.1 `jobdetails.jsp`); none of a job that has not begun.
     pub(crate) fn work_tally(&self, kind: Kind) -> TaskTally {
         if !self.has_begun() {
             return TaskTally::default();
@@ -255,7 +253,6 @@ impl Job {
         self.tally_of(Kind::ALL.map(TaskKey::Setup))
     }
 
-    /// Both variants of its cleanup by state.
     pub(crate) fn cleanup_tally(&self) -> TaskTally {
         self.tally_of(Kind::ALL.map(TaskKey::Cleanup))
     }
@@ -279,12 +276,10 @@ impl Job {
         matches!(self.key_of(task), Some(TaskKey::Work(..)))
     }
 
-    /// Attempts of its maps or reduces that ended without success.
     pub(crate) fn bad_ends(&self, kind: Kind) -> BadEnds {
         self.bad_ends[kind]
     }
 
-    /// Counts an attempt that enters this state.
     pub(super) fn count_bad_end(&mut self, key: TaskKey, state: AttemptState) {
         let TaskKey::Work(kind, _) = key else { return };
         let ends = &mut self.bad_ends[kind];

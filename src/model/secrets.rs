@@ -43,7 +43,6 @@ impl fmt::Debug for ApplicationSecret {
 
 pub(crate) const SESSION_KEY_BYTES: usize = 32;
 
-/// The key of sessions. It does not print.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct SessionKey([u8; SESSION_KEY_BYTES]);
 

@@ -2,9 +2,8 @@
 
 use std::fmt;
 
-/// A registered tracker, which is a node to the scheduler. Assigned by the scheduler when the tracker registers, and
-/// never twice: a tracker that registers again gets a new id, and the old one finds nothing. The default is the id of no
-/// tracker.
+/// A registered tracker, which is a node to the scheduler. Assigned by the scheduler when the tracker registers, and never twice: a tracker
+/// that registers again gets a new id, and the old one finds nothing. The default is the id of no tracker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackerId(u32);
 

@@ -25,7 +25,6 @@ pub(super) struct CounterNames {
     known: FxHashMap<usize, KnownNames>,
 }
 
-/// The ids of a schema's names.
 #[derive(Debug)]
 struct KnownNames {
     /// Kept for its address.
@@ -86,7 +85,6 @@ fn ids(transaction: &Transaction<'_>, schema: &CounterSchema) -> rusqlite::Resul
     Ok(ids)
 }
 
-/// The id of a name; adds a new one.
 fn id(transaction: &Transaction<'_>, group: &CounterGroup, counter: Option<&Counter>) -> rusqlite::Result<i64> {
     let name = counter.map(|counter| &counter.name.0);
     let display_name = counter.and_then(|counter| counter.display_name.as_ref()).map(|text| &text.0);

@@ -28,7 +28,6 @@ pub enum Health {
     Failing {
         /// When the first failed try ended, epoch ms.
         since_ms: i64,
-        /// Tries since then.
         tries: u64,
         /// Error of the last one.
         text: String,
@@ -43,7 +42,6 @@ pub struct StoreStats {
     pub commits: u64,
     /// Facts in those transactions.
     pub facts: u64,
-    /// Failed tries.
     pub failures: u64,
     pub checkpoints: u64,
     /// How long those transactions took, from their first fact to the end of the sync.
@@ -61,7 +59,6 @@ pub(super) struct WriterCounts {
 }
 
 impl Health {
-    /// Whether facts become durable.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Good)
     }
@@ -104,7 +101,6 @@ impl MissedUpdates {
         is_first
     }
 
-    /// The error text, if there are any.
     pub fn complaint(&self) -> Option<String> {
         let first = self.first.as_ref()?;
         let updates = self.updates;

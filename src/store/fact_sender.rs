@@ -79,13 +79,11 @@ impl FactSender {
         if facts.is_empty() || self.receiver.receive(first, facts) { self.pressure() } else { Pressure::Closed }
     }
 
-    /// How many facts are durable, and the store's health. The channel closes with the store's thread: then nothing
-    /// more becomes durable.
+    /// How many facts are durable, and the store's health. The channel closes with the store's thread: then nothing more becomes durable.
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.durable.clone()
     }
 
-    /// Facts sent that are not yet durable.
     pub fn waiting_facts(&self) -> u64 {
         self.receiver.waiting_facts()
     }
@@ -127,7 +125,6 @@ impl Backlog {
     }
 }
 
-/// Reads the counts, on any thread.
 #[derive(Clone, Debug)]
 pub struct StoreMeter {
     counts: Arc<WriterCounts>,
@@ -139,7 +136,6 @@ impl StoreMeter {
         Self { counts, facts }
     }
 
-    /// How long commits took.
     pub(crate) fn commit_times(&self) -> LatencyCounts {
         self.counts.read().commit_times
     }

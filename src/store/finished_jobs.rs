@@ -84,8 +84,7 @@ impl FinishedJobReader {
         }))
     }
 
-    /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it.
-    /// Blocks on the disk.
+    /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it. Blocks on the disk.
     pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
         let database = self.open()?;
         let sql = "SELECT EXISTS (SELECT 1 FROM daemon_run WHERE identifier = ?1)
@@ -96,7 +95,6 @@ impl FinishedJobReader {
         found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })
     }
 
-    /// Where the database lies.
     pub(super) fn path(&self) -> &Path {
         &self.database
     }
@@ -108,9 +106,6 @@ impl FinishedJobReader {
     }
 
     /// At most `count` jobs from the `first` on, the one submitted last in front. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or a value in it is not valid.
     pub(crate) fn past_jobs(&self, search: &PastSearch, first: u64, count: u64) -> Result<PastJobs, StoreError> {
         let mut database = self.open()?;
         let failed = |source| StoreError::Database { action: "read", path: self.path().to_owned(), source };
@@ -140,9 +135,6 @@ impl FinishedJobReader {
     }
 
     /// When a job ran and where its history is; none of an unknown job. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub(crate) fn past_place(&self, job: JobId) -> Result<Option<PastPlace>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());
@@ -152,12 +144,10 @@ impl FinishedJobReader {
     }
 }
 
-/// A job that is over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PastJob {
     pub(crate) id: JobId,
     pub(crate) name: String,
-    /// Its owner.
     pub(crate) user: String,
     /// When it was submitted, epoch ms.
     pub(crate) submit_ms: i64,
@@ -174,12 +164,9 @@ pub(crate) struct PastPlace {
     pub(crate) history_path: Option<String>,
 }
 
-/// A part of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PastJobs {
-    /// The jobs from the first of the part on.
     pub(crate) jobs: Vec<PastJob>,
-    /// All that the search finds.
     pub(crate) total: u64,
 }
 

@@ -110,8 +110,7 @@ impl Housekeeping {
         self.commits >= COMMITS_BEFORE_STEP
     }
 
-    /// Runs one bounded step. After a failure the work waits for the next day or the next end of a job: nothing depends
-    /// on it.
+    /// Runs one bounded step. After a failure the work waits for the next day or the next end of a job: nothing depends on it.
     pub(super) fn step(&mut self, database: &mut Connection) {
         self.commits = 0;
         if self.is_ledger_due {

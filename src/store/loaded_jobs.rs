@@ -21,7 +21,6 @@ use super::loader::Loader;
 use super::split_encoding::decode_splits;
 use super::{enum_text, loaded_market};
 
-/// Jobs, and the last heartbeat responses with launches.
 #[derive(Debug, Default)]
 pub struct LoadedJobs {
     /// Unfinished jobs, in the order of their acceptance.

@@ -45,7 +45,6 @@ pub struct LoadedState {
     pub applications: RestoredApplications,
     /// The last choice of a scheduler, if there was one.
     pub choice: Option<SchedulerChoice>,
-    /// What jobs have cost, by class.
     pub costs: Vec<ClassCosts>,
     pub presences: Vec<Presence>,
     pub drains: Vec<Drain>,
@@ -57,8 +56,7 @@ pub struct LoadedState {
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
-    /// The jobs of [`StoreOptions::look_for`] that exist, finished or not, or may have existed before they were
-    /// deleted.
+    /// The jobs of [`StoreOptions::look_for`] that exist, finished or not, or may have existed before they were deleted.
     pub looked_for: BTreeSet<JobId>,
     /// It is a restored copy: it lacks everything since the copy was made.
     pub is_copy: bool,

@@ -38,9 +38,6 @@ const LEAD_MS: i64 = 60_000;
 const LONGEST_LEAD_MS: i64 = 600_000;
 
 /// Reads a recording from a database, also while a daemon writes to it, and the last choice of a scheduler.
-///
-/// # Errors
-/// The database cannot be read, has a newer schema version, or a value in it is not valid.
 pub(crate) fn read_recording(
     database: &Path,
     span: RecordedSpan,
@@ -55,9 +52,7 @@ pub(crate) fn read_recording(
 /// How much there is to read of a stretch of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecordedSize {
-    /// Jobs that are over.
     pub jobs: u64,
-    /// Their tasks.
     pub tasks: u64,
 }
 
@@ -263,9 +258,8 @@ const BIDS: &str = "SELECT wall_ms, queue, rate_units FROM bid_change ORDER BY n
 const ORDERS: &str =
     "SELECT wall_ms, job, deadline_ms, max_rate_units, max_cost_units FROM order_change ORDER BY number";
 
-/// The market from `start_ms` on, epoch ms; none where no queue ever had money or a bid. Jobs without a deadline of their
-/// own get the one of their last order. Bids and orders are as old as
-/// the tick before them: they count from the next one on.
+/// The market from `start_ms` on, epoch ms; none where no queue ever had money or a bid. Jobs without a deadline of their own get the one
+/// of their last order. Bids and orders are as old as the tick before them: they count from the next one on.
 fn load_market(
     loader: &Loader<'_>,
     start_ms: i64,

@@ -1,5 +1,4 @@
-//! Reads reports on its own connection: what it sees is durable. A report is of one moment, and takes no more memory than
-//! its answer.
+//! Reads reports on its own connection: what it sees is durable. A report is of one moment, and takes no more memory than its answer.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -19,7 +18,6 @@ use super::rows::attempts_of;
 
 const MOST_ROWS: usize = 10_000;
 
-/// A job or an application.
 struct Work {
     /// In the order of acceptance of both.
     order: i64,

@@ -86,9 +86,7 @@ impl Store {
     }
 
     /// Commits the migration that [`StoreOptions::holds_migration`] holds, if there is one; facts wait for it.
-    ///
-    /// # Errors
-    /// It cannot be committed: the database is as it was, and this store writes nothing.
+    /// An error: the database is as it was, and this store writes nothing.
     pub(crate) fn commit_migration(&self) -> Result<(), StoreError> {
         let ended = |_| StoreError::Unwritten {
             facts: self.facts.waiting_facts(),
@@ -104,7 +102,6 @@ impl Store {
         self.facts.clone()
     }
 
-    /// The store's progress and health.
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.facts.durable()
     }
@@ -126,12 +123,10 @@ impl Store {
         self.meta_writer().persist(BUDGETS_KEPT_IN, place, || false).map_err(|error| error.to_string())
     }
 
-    /// Reads the ledger, on any thread.
     pub fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.path)
     }
 
-    /// Reads finished jobs, on any thread.
     pub fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.path)
     }
@@ -140,7 +135,6 @@ impl Store {
         StoredApplicationReader::new(&self.path)
     }
 
-    /// A reader of complete containers.
     pub(crate) fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.path)
     }
@@ -150,7 +144,6 @@ impl Store {
         self.follower.take().inspect(FactFollower::begin)
     }
 
-    /// What sessions of pages are signed with.
     pub(crate) fn session_key(&self) -> SessionKey {
         self.session_key
     }
@@ -159,7 +152,6 @@ impl Store {
         self.reader.clone()
     }
 
-    /// Counts of the writer's work.
     pub fn stats(&self) -> StoreStats {
         self.counts.read()
     }

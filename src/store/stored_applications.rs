@@ -43,9 +43,6 @@ impl StoredApplicationReader {
     }
 
     /// The secret of an application, over or not. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read, or it is not one.
     pub(crate) fn secret(&self, id: ApplicationId) -> Result<Option<ApplicationSecret>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, &self.database);

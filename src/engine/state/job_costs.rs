@@ -153,7 +153,6 @@ impl CostHistories {
         costs
     }
 
-    /// Forgets a class where there are too many.
     pub(crate) fn forget_oldest(&mut self) -> Option<Arc<JobClass>> {
         if self.by_class.len() <= Self::MAX_CLASSES {
             return None;

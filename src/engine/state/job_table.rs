@@ -13,8 +13,7 @@ use super::job_costs::CostHistories;
 use super::limits::Limits;
 use super::live_bytes::LiveBytes;
 
-/// Jobs by id and by app: each is in [`Self::live`] until [`Self::finish`], then in [`Self::finished`] until
-/// [`Self::remove`].
+/// Jobs by id and by app: each is in [`Self::live`] until [`Self::finish`], then in [`Self::finished`] until [`Self::remove`].
 #[derive(Debug, Default)]
 pub(crate) struct JobTable {
     jobs: Jobs,
@@ -29,7 +28,6 @@ impl JobTable {
         Self { cost_histories, ..Self::default() }
     }
 
-    /// The id of the next job at the scheduler.
     pub(crate) fn next_app_id(&mut self) -> AppId {
         self.jobs.next_app_id()
     }
@@ -39,7 +37,6 @@ impl JobTable {
         self.jobs.insert(job);
     }
 
-    /// Adds a job that completed before a restart.
     pub(crate) fn insert_finished(&mut self, job: Job) {
         self.finished.restore(job.id);
         self.jobs.insert(job);
@@ -105,7 +102,6 @@ impl JobTable {
         self.jobs.get_mut(id)
     }
 
-    /// A job, by its id at the scheduler.
     pub(crate) fn by_app(&self, app: AppId) -> Option<&Job> {
         self.jobs.by_app(app)
     }
@@ -123,7 +119,6 @@ impl JobTable {
         &self.jobs
     }
 
-    /// The jobs as a source of grants for one heartbeat.
     pub(crate) fn grant_source<'a>(
         &'a mut self,
         nodes: &'a NodeRegistry,
@@ -135,7 +130,6 @@ impl JobTable {
 }
 
 impl JobTable {
-    /// Compares the sums over unfinished jobs with a recount.
     pub(crate) fn check_live(&self, violations: &mut Violations) {
         self.live.check(self.jobs.iter().filter(|job| !job.is_over()), violations);
     }
@@ -165,7 +159,6 @@ impl LiveJobs {
         }
     }
 
-    /// Removes a completed job. No effect on others.
     pub(crate) fn remove(&mut self, job: &Job, violations: &mut Violations) {
         self.running.remove(&job.id);
         let Some(of_queue) = self.by_queue.get_mut(&job.spec.queue) else { return };
@@ -192,7 +185,6 @@ impl LiveJobs {
         self.count
     }
 
-    /// How many have left PREP.
     pub(crate) fn running(&self) -> u64 {
         self.running.len() as u64
     }

@@ -17,21 +17,18 @@ pub(crate) struct MarketState {
     pub(crate) costs: JobCosts,
     /// Accounts have changed since the last [`Effect::WriteBudgetImage`](super::effect::Effect::WriteBudgetImage).
     pub(crate) budgets_changed: bool,
-    /// Orders that the last tick has looked at.
     pub(crate) standings: BTreeMap<JobId, OrderStanding>,
     pub(crate) housekeeping: LongHousekeeping,
     /// What apps of the scheduler are to the meter. A job that was forgotten may still hold slots.
     pub(crate) holders: FxHashMap<AppId, SlotHolder>,
     /// Queues that others were preempted for, with the tick of the interval; since a restart.
     preempted_for: BTreeMap<QueueName, u64>,
-    /// Jobs that have ended in this step.
     pub(crate) ended_jobs: Vec<JobId>,
     /// Empty between two steps: kept for its room.
     pub(crate) usage_changes: Vec<UsageChange>,
 }
 
 impl MarketState {
-    /// A market without costs.
     pub(crate) fn new(accounts: Market) -> Self {
         Self {
             accounts,
@@ -85,6 +82,8 @@ const FREE_MS: u64 = 10_000;
 /// Attempts of one app that were launched at the same time, ms of the monotonic clock.
 type Launch = (u64, AppId);
 
+/// Setups, job-cleanups and task-cleanups: free for a while, since the framework needs them; a longer one runs a user's own code and
+/// counts as a map of its job from then on.
 #[derive(Debug, Default)]
 pub(crate) struct LongHousekeeping {
     /// Those that are free so far, in the order of their launch.

@@ -64,12 +64,10 @@ impl Outbox {
         }
     }
 
-    /// Whether the current step has recorded anything.
     pub(crate) fn has_facts(&self) -> bool {
         !self.facts.is_empty()
     }
 
-    /// Records a decision, if there is one.
     pub(crate) fn decide(&mut self, decision: Option<Decision>) {
         if let Some(decision) = decision {
             self.record(Fact::Decided(Box::new(decision)));
@@ -80,7 +78,6 @@ impl Outbox {
         self.request(Effect::Audit(entry));
     }
 
-    /// Makes an effect of each invariant found broken.
     pub(crate) fn report_violations(&mut self) {
         if !self.violations.is_empty() {
             self.effects.extend(self.violations.take().into_iter().map(Effect::ReportBrokenInvariant));
@@ -93,7 +90,6 @@ impl Outbox {
         (FactNumber(self.last_fact.0 + 1 - facts.len() as u64), facts)
     }
 
-    /// Removes and returns the effects of the current step.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
     }
@@ -129,7 +125,6 @@ impl EventLines {
         }
     }
 
-    /// Appends what becomes of a job.
     pub(crate) fn append_job_fact(&mut self, job: JobId, fact: &JobFact) {
         let event = match fact {
             JobFact::Accepted(_) => LogEvent::JobAdded(job),

@@ -83,7 +83,6 @@ impl Round {
         Self { due_mono_ms: self.due_mono_ms.min(other.due_mono_ms), ..self }
     }
 
-    /// It is due no later than at this time.
     pub(crate) fn bring_forward(&mut self, due_mono_ms: u64) {
         self.due_mono_ms = self.due_mono_ms.min(due_mono_ms);
     }
@@ -132,7 +131,6 @@ pub(crate) struct LastPreemption {
 }
 
 impl Preemptions {
-    /// Records a round's victims for the jobs they belong to.
     pub(crate) fn record_round(
         &mut self,
         victims: impl Iterator<Item = AttemptId>,
@@ -148,12 +146,10 @@ impl Preemptions {
         }
     }
 
-    /// The last round that preempted attempts of a job.
     pub(crate) fn last_of(&self, job: JobId) -> Option<&LastPreemption> {
         self.last_by_job.get(&job)
     }
 
-    /// Drops the records of a job that leaves memory.
     pub(crate) fn forget_job(&mut self, job: JobId) {
         self.last_by_job.remove(&job);
     }

@@ -17,14 +17,11 @@ pub(crate) struct Submissions {
     pending: BTreeMap<JobId, PendingSubmission>,
     reserved_ids: ReservedIds,
     last_job_number: i32,
-    /// The last number in the order of submissions.
     last_order: u64,
 }
 
-/// A submission between its phases.
 #[derive(Debug)]
 pub(crate) enum PendingSubmission {
-    /// The edge is reading its files.
     Reading(Caller),
     /// It is valid; the edge is writing its system directory. With the user that acts for its own, if another does.
     Writing(Box<AcceptedJob>, Option<Arc<str>>),
@@ -85,7 +82,6 @@ impl Submissions {
         self.pending.contains_key(&id)
     }
 
-    /// Whether no more submission may begin.
     pub(crate) fn is_full(&self) -> bool {
         self.pending.len() >= MAX_PENDING
     }
@@ -98,7 +94,6 @@ impl Submissions {
         self.pending.remove(&id)
     }
 
-    /// The next number in the order of submissions.
     pub(crate) fn next_order(&mut self) -> u64 {
         self.last_order += 1;
         self.last_order
@@ -118,7 +113,6 @@ impl Submissions {
         self.written().map(|accepted| (accepted.spec.user.as_str(), accepted.bytes()))
     }
 
-    /// Whether any is for this queue, as far as is known.
     pub(crate) fn has_any_for(&self, queue: &str) -> bool {
         self.written().any(|accepted| accepted.spec.queue == queue)
     }
@@ -142,7 +136,8 @@ pub struct IdOwner {
     pub(crate) origin: u128,
 }
 
-/// Job ids that were issued and not yet submitted.
+/// Job ids that were issued to a user and not yet submitted. At the limit, the next id is the oldest one of the caller with the most: by address
+/// first, then by user, then by connection. So a flood of calls reclaims its own ids, and uses up no job numbers.
 #[derive(Debug, Default)]
 pub(crate) struct ReservedIds {
     ids: BTreeMap<JobId, ReservedId>,
@@ -190,7 +185,6 @@ impl ReservedIds {
         self.ids.contains_key(&id)
     }
 
-    /// Whether an id must be released before the next reservation.
     pub(crate) fn is_full(&self) -> bool {
         self.ids.len() >= MAX_RESERVED_IDS
     }

@@ -28,13 +28,10 @@ pub(crate) struct Trackers {
     busy_slots: PerKind<u64>,
     /// Those with each name that workers were given; never iterated.
     by_given_name: FxHashMap<Box<str>, BTreeSet<TrackerId>>,
-    /// Those that have never run anything.
     pub(crate) fresh: FreshTrackers,
     // Open connections on which heartbeats came; never iterated.
     connections: FxHashSet<u64>,
-    /// What the store believes of them.
     pub(crate) presences: Presences,
-    /// Drained workers, connected or not.
     pub(crate) drains: Drains,
     /// Hosts in the default rack only because nothing has said yet where they are.
     pub(crate) unresolved_hosts: BTreeSet<Arc<str>>,
@@ -127,19 +124,16 @@ impl Trackers {
         }
     }
 
-    /// The names of all trackers, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sorted.keys()
     }
 }
 
 impl Trackers {
-    /// Slots in use by the last reports of all trackers.
     pub(crate) fn busy_slots(&self) -> PerKind<u64> {
         self.busy_slots
     }
 
-    /// Sets the slots in use by the last report of a tracker.
     pub(crate) fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>, violations: &mut Violations) {
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         let was = std::mem::replace(&mut tracker.busy, busy);
@@ -151,7 +145,6 @@ impl Trackers {
 }
 
 impl Trackers {
-    /// Compares the sum of busy slots with a recount.
     pub(crate) fn check_busy_slots(&self, violations: &mut Violations) {
         for kind in Kind::ALL {
             let counted: u64 = self.iter().map(|tracker| u64::from(tracker.busy[kind])).sum();
@@ -203,7 +196,6 @@ impl Trackers {
         self.connections.remove(&connection);
     }
 
-    /// Whether the connection of the tracker's last heartbeat is open.
     pub(crate) fn is_connected(&self, tracker: &Tracker) -> bool {
         self.connections.contains(&tracker.connection)
     }
@@ -226,13 +218,11 @@ pub(crate) struct TrackerConnection {
     pub(crate) last_seen_mono_ms: u64,
     /// It was silent for longer than any healthy tracker.
     pub(crate) is_silent: bool,
-    /// The connection certainly belongs to the tracker: the tracker registered on it under a name that was free, or
-    /// used it for an expiry interval. Otherwise it may be an impostor's: after a restart the first connection is
-    /// accepted.
+    /// The connection certainly belongs to the tracker: the tracker registered on it under a name that was free, or used it for an expiry
+    /// interval. Otherwise it may be an impostor's: after a restart the first connection is accepted.
     pub(crate) is_sure: bool,
 }
 
-/// Where a heartbeat comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct HeartbeatSender {
     pub(crate) connection: u64,
@@ -253,7 +243,8 @@ pub struct InheritedTrackerConnection {
 /// of one Java process share one, and a TaskTracker that begins again keeps its own under another name.
 pub(crate) const NAMES_OF_CONNECTION: usize = 16;
 
-/// Trackers that have never run anything, by where their heartbeats come from. Older trackers have lower ids.
+/// Trackers that have never run anything, by where their heartbeats come from: names cost a caller nothing, so these give way first. Older ones have
+/// lower ids.
 #[derive(Debug, Default)]
 pub(crate) struct FreshTrackers {
     by_address: BTreeMap<Option<IpAddr>, BTreeSet<TrackerId>>,
@@ -276,7 +267,6 @@ impl FreshTrackers {
         self.change(address, |trackers| trackers.insert(id));
     }
 
-    /// It has run something, or is gone.
     pub(crate) fn remove(&mut self, id: TrackerId) {
         let Some((connection, address)) = self.places.remove(&id) else { return };
         if let Some(trackers) = self.by_connection.get_mut(&connection) {

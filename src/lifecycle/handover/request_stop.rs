@@ -5,9 +5,8 @@ use std::path::Path;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use serde::{Deserialize, Serialize};
 
-use super::control::{ControlError, ControlRequest, read_answer, send_request};
+use super::control::{ControlError, ControlRequest, StopAnswer, read_answer, send_request};
 
 /// From the closing of its descriptors to the end of a process, at most.
 const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
@@ -28,22 +27,4 @@ pub(crate) fn request_stop(state_dir: &Path) -> Result<StopAnswer, ControlError>
         }
     }
     Ok(answer)
-}
-
-/// The answer to a request to stop.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum StopAnswer {
-    /// It stops; the connection closes when the process has ended.
-    Stopping {
-        /// Its process id.
-        process: u32,
-        /// Whether a service manager may start it again.
-        is_supervised: bool,
-    },
-    /// It does not.
-    Refused {
-        /// The reason.
-        why: String,
-    },
 }

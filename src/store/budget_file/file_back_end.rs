@@ -112,21 +112,18 @@ impl FileBackEnd {
         Ok(())
     }
 
-    /// Records that a content is being written, or taken over.
     fn begin(&mut self, hash: String, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.persist(BUDGET_FILE_PENDING, &hash, may_wait)?;
         self.known.pending = Some(hash);
         Ok(())
     }
 
-    /// Records that the file has this content.
     fn confirm(&mut self, hash: String, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.persist(BUDGET_FILE_CONFIRMED, &hash, may_wait)?;
         self.known.confirmed = Some(hash);
         Ok(())
     }
 
-    /// Sets a value of `meta` durably.
     fn persist(&self, key: &'static str, value: &str, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.meta.persist(key, value, may_wait).map_err(|error| self.store_error(error))
     }

@@ -18,9 +18,10 @@ use crate::store::state_store::Store;
 
 use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
 use super::error::PostgresError;
-use super::layout::{Former, check_layout, shown};
+use super::layout::{Former, check_layout};
 use super::ledger_rows::ends;
 use super::publish::{Filling, Publisher, load};
+use super::shown::shown;
 use super::tls::Tls;
 use super::top_ups;
 
@@ -191,7 +192,6 @@ impl PostgresBackEnd {
         })
     }
 
-    /// Publishes the movements up to now, batch by batch.
     fn publish_movements(&mut self) -> Result<(), PostgresError> {
         let Some(before) = self.ledger.as_ref().map(ends).transpose()? else { return Ok(()) };
         loop {
@@ -222,7 +222,6 @@ impl PostgresBackEnd {
     }
 }
 
-/// Gives the state database a name.
 fn named(store: &Store) -> Result<String, String> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;

@@ -1,7 +1,6 @@
-//! Whether the tables are those that this program knows, and may be written; those of before become so. The one row of `publication` says what
-//! they show, and whose they are.
+//! Whether the tables are those that this program knows, and may be written; those of before become so.
 
-use tokio_postgres::{Client, GenericClient};
+use tokio_postgres::Client;
 
 use super::connection::lock;
 use super::error::PostgresError;
@@ -39,7 +38,6 @@ pub(super) enum Former {
     Kept,
 }
 
-/// Checks that the tables are ours to write.
 pub(super) async fn check_access(client: &Client, former: Former) -> Result<(), PostgresError> {
     check_layout(client, former).await?;
     let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
@@ -53,7 +51,6 @@ pub(super) async fn check_access(client: &Client, former: Former) -> Result<(), 
     }
 }
 
-/// Checks that the tables are those that this program knows.
 pub(super) async fn check_layout(client: &Client, former: Former) -> Result<(), PostgresError> {
     let row = client.query_opt(FOUND, &[]).await?.ok_or(PostgresError::NoPublication)?;
     let (found, is_owner): (i32, Option<bool>) = (row.try_get(0)?, row.try_get(1)?);
@@ -68,34 +65,4 @@ pub(super) async fn check_layout(client: &Client, former: Former) -> Result<(), 
         FIRST => Ok(()),
         found => Err(PostgresError::Layout { found, expected: LAYOUT }),
     }
-}
-
-/// What the tables show.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Shown {
-    pub(super) state: Option<String>,
-    pub(super) tick: i64,
-    pub(super) ledger: i64,
-    pub(super) compacted: i64,
-}
-
-/// What the tables show; an error if they are another state database's. Those of none are the next one's that publishes.
-pub(super) async fn shown(client: &impl GenericClient, ours: &str) -> Result<Shown, PostgresError> {
-    read(client, ours, "").await
-}
-
-/// The same, which stays so until the transaction ends.
-pub(super) async fn shown_for_update(client: &impl GenericClient, ours: &str) -> Result<Shown, PostgresError> {
-    read(client, ours, "FOR UPDATE").await
-}
-
-async fn read(client: &impl GenericClient, ours: &str, locked: &str) -> Result<Shown, PostgresError> {
-    let sql = format!("SELECT state, tick, ledger, compacted FROM jobtracker.publication {locked}");
-    let row = client.query_opt(&sql, &[]).await?.ok_or(PostgresError::NoPublication)?;
-    let state: Option<String> = row.try_get(0)?;
-    if let Some(theirs) = state.as_ref().filter(|theirs| *theirs != ours) {
-        let ours = if ours.is_empty() { "a new one" } else { ours };
-        return Err(PostgresError::OtherState { theirs: theirs.clone(), ours: ours.to_owned() });
-    }
-    Ok(Shown { state, tick: row.try_get(1)?, ledger: row.try_get(2)?, compacted: row.try_get(3)? })
 }

@@ -11,6 +11,7 @@ mod initialise;
 mod layout;
 mod ledger_rows;
 mod publish;
+mod shown;
 mod tls;
 mod top_ups;
 

@@ -12,8 +12,9 @@ use crate::store::ledger_reader::LedgerReader;
 
 use super::connection::Session;
 use super::error::PostgresError;
-use super::layout::{Former, Shown, check_access, shown_for_update};
+use super::layout::{Former, check_access};
 use super::ledger_rows::{LedgerEnds, Movements, movements_after, sums_through};
+use super::shown::{Shown, shown_for_update};
 
 /// All accounts: those that differ are written, those that are closed deleted. Says how many there were, and how many are as they were sent.
 const ACCOUNTS: &str = "WITH new AS (

@@ -13,7 +13,6 @@ use crate::store::fault_point::FaultPoint;
 use crate::store::loader::Loader;
 use crate::store::schema::SCHEDULER_CHOICE;
 
-/// A tracker is there from now on, with these slots.
 pub(super) fn tracker_came(transaction: &Transaction<'_>, presence: &Presence, at_ms: i64) -> rusqlite::Result<()> {
     let Presence { tracker, host, slots } = presence;
     tracker_went(transaction, tracker, at_ms)?;
@@ -26,7 +25,6 @@ pub(super) fn tracker_came(transaction: &Transaction<'_>, presence: &Presence, a
         .map(drop)
 }
 
-/// A tracker is gone, or has other slots from now on.
 pub(super) fn tracker_went(transaction: &Transaction<'_>, tracker: &str, at_ms: i64) -> rusqlite::Result<()> {
     transaction
         .prepare_cached(
@@ -52,7 +50,6 @@ pub(super) fn drain_worker(transaction: &Transaction<'_>, drain: &Drain) -> rusq
         .map(drop)
 }
 
-/// A worker is drained no more.
 pub(super) fn resume_worker(transaction: &Transaction<'_>, worker: &str) -> rusqlite::Result<()> {
     transaction.prepare_cached("DELETE FROM drained_worker WHERE worker = ?1")?.execute(params![worker]).map(drop)
 }
@@ -63,7 +60,6 @@ pub(in crate::store) fn load_drains(loader: &Loader<'_>) -> Result<Vec<Drain>, S
     })
 }
 
-/// A job is held, or a queue paused.
 pub(super) fn add_pause(transaction: &Transaction<'_>, pause: &Pause) -> rusqlite::Result<()> {
     let Pause { target, user, since_ms } = pause;
     let (kind, name) = pause_columns(target);

@@ -9,7 +9,6 @@ use crate::store::enum_text::json;
 use crate::store::error::StoreError;
 use crate::store::loader::Loader;
 
-/// Sets the row of a class.
 pub(super) fn learn(transaction: &Transaction<'_>, costs: &ClassCosts) -> rusqlite::Result<()> {
     let JobClass { user, name, mapper, reducer } = &*costs.class;
     transaction
@@ -22,7 +21,6 @@ pub(super) fn learn(transaction: &Transaction<'_>, costs: &ClassCosts) -> rusqli
         .map(drop)
 }
 
-/// Removes the row of a class.
 pub(super) fn forget(transaction: &Transaction<'_>, class: &JobClass) -> rusqlite::Result<()> {
     let JobClass { user, name, mapper, reducer } = class;
     let sql = "DELETE FROM cost_history WHERE user = ?1 AND name = ?2 AND mapper = ?3 AND reducer = ?4";

@@ -13,7 +13,7 @@ pub(super) use job::attempts_of;
 use rusqlite::{Transaction, params};
 
 use crate::engine::Fact;
-use crate::model::FactNumber;
+use crate::model::{FactNumber, Identifier};
 
 use super::counter_encoding::CounterNames;
 use super::durable::MissedUpdates;
@@ -22,9 +22,9 @@ use super::schema::{COPIED, COPY_UNPUBLISHED};
 /// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
 /// daemon would cost more than the fact.
 ///
-/// Only deletions may find nothing (except that of an account), and what renames the mark of a copy: of rows that may be gone for another reason (a launch
-/// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the
-/// interval of a queue that never had one). No update may, except that of a written history, whose job may be gone: a job is deleted only once no fact can name it.
+/// Only deletions may find nothing (except that of an account), and what renames the mark of a copy: of rows that may be gone for another
+/// reason (a launch answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the interval of a queue
+/// that never had one). No update may, except that of a written history: a job is deleted only once no fact can name it.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
@@ -33,16 +33,7 @@ pub(super) fn record(
     fact: &Fact,
 ) -> rusqlite::Result<()> {
     match fact {
-        Fact::RunStarted { identifier, start_ms } => {
-            // The facts that follow reconcile what a copy does not know, but for a database of budgets that is out.
-            transaction
-                .prepare_cached("UPDATE OR REPLACE meta SET key = ?2 WHERE key = ?1")?
-                .execute([COPIED, COPY_UNPUBLISHED])?;
-            transaction
-                .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
-                .execute(params![identifier.to_string(), start_ms])
-                .map(drop)
-        }
+        Fact::RunStarted { identifier, start_ms } => add_run(transaction, *identifier, *start_ms),
         Fact::LaunchAnswer { tracker, response_id, answer } => transaction
             .prepare_cached(
                 "INSERT INTO launch_answer (tracker, response_id, answer) VALUES (?1, ?2, ?3)
@@ -89,4 +80,15 @@ pub(super) fn record(
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }
+}
+
+fn add_run(transaction: &Transaction<'_>, identifier: Identifier, start_ms: i64) -> rusqlite::Result<()> {
+    // The facts that follow reconcile what a copy does not know, but for a database of budgets that is out.
+    transaction
+        .prepare_cached("UPDATE OR REPLACE meta SET key = ?2 WHERE key = ?1")?
+        .execute([COPIED, COPY_UNPUBLISHED])?;
+    transaction
+        .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
+        .execute(params![identifier.to_string(), start_ms])
+        .map(drop)
 }

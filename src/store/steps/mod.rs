@@ -200,7 +200,7 @@ mod tests {
     fn what_was_used_before_or_is_older_is_forgotten_and_uses_of_a_job_are_kept() {
         let database = Connection::open_in_memory().unwrap();
         database.execute_batch(crate::store::schema::SCHEMA).unwrap();
-        super::add(&database).unwrap();
+        add_later_tables(&database).unwrap();
         let before = "INSERT INTO stamp VALUES ('servlet', 'alice', '00000000000000aa', 700, 1), ('job', 'bob', '0b', 900, 2);
              INSERT INTO application (application, start_ms, number, user, queue, accept_order, state, submitted, secret,
                  standing, stamp_ms)

@@ -28,9 +28,7 @@ pub(crate) enum CallResult {
 
 impl Applications {
     /// Takes a call in, or finds that it was. Nothing is answered that was not answered before: grants may follow first.
-    ///
-    /// # Errors
-    /// Nothing of the call is done then.
+    /// An error: nothing of the call is done.
     pub(crate) fn allocate(
         &mut self,
         application: ApplicationId,
@@ -91,7 +89,6 @@ impl Applications {
         self.restand(application, |standing| standing.has_lapsed = false);
     }
 
-    /// Whether a call has not been taken in.
     pub(crate) fn is_new_call(&self, id: ApplicationId, call: &AllocateCall, digest: &[u8; 32]) -> bool {
         let order = self.get(id).map(|calling| calling.order_of_call(call.attempt, call.response_id, digest));
         matches!(order, Some(Ok(CallOrder::New)))
@@ -274,7 +271,6 @@ fn check_blacklist(change: &Blacklist, listed: &BTreeSet<String>) -> Result<(), 
 /// What becomes of a call by its attempt and response id.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum CallOrder {
-    /// It is new: it is taken in.
     New,
     /// It was taken in and is not answered yet: it waits in the place of the earlier request.
     Again,

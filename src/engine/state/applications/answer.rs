@@ -11,12 +11,10 @@ use super::record::{TakenIn, is_master, shown_id};
 use super::settings::MAX_IN_ANSWER;
 use super::table::Applications;
 
-/// What is free for an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headroom {
     /// On all nodes together.
     pub(crate) limit: Capability,
-    /// Nodes that take containers.
     pub(crate) nodes: u32,
 }
 

@@ -120,8 +120,7 @@ impl Applications {
     }
 
     fn add_what_is_owed(&self, container: &Container, worker: &ContainerWorker, portion: &mut Portion) {
-        // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of what
-        // it has.
+        // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of what it has.
         if worker.lacks_launch(container)
             && let Some((launch, context)) = self.launch_order(container)
         {

@@ -13,7 +13,6 @@ use crate::scheduler::{RequestType, rack_path};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
     pub id: ContainerId,
-    /// The type it was granted to.
     pub request: RequestType,
     pub node: ContainerNode,
     /// How near that is to where it was wanted.
@@ -94,7 +93,6 @@ pub struct Launched {
 pub struct Kill {
     pub exit: ContainerExit,
     pub diagnostics: String,
-    /// Time between TERM and KILL, ms.
     pub grace_ms: u64,
     /// Whether it was preempted, perhaps after its owner had ended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -102,7 +100,6 @@ pub struct Kill {
 }
 
 impl Kill {
-    /// A kill that is no preemption.
     pub(crate) fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
         Self { exit, diagnostics, grace_ms, is_preemption: false }
     }
@@ -115,7 +112,6 @@ pub(crate) enum ContainerStep {
     /// Its worker says that it runs, since this time, epoch ms.
     Started(i64),
     Kill(Kill),
-    /// Nothing of it is left.
     Ended(ContainerEnd),
 }
 
@@ -126,7 +122,6 @@ impl Container {
         self.state != ContainerState::Complete
     }
 
-    /// Whether its worker has or gets its launch.
     #[must_use]
     pub(crate) fn is_launched(&self) -> bool {
         matches!(self.state, ContainerState::Launching | ContainerState::Running)

@@ -1,4 +1,6 @@
 //! Launch contexts: those that applications store under names, and those that workers keep, so that each goes to a worker once.
+//!
+//! Invariant: a worker that was sent a context is notified when nothing runs it any more.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -30,7 +32,6 @@ impl Applications {
         }
     }
 
-    /// Drops a context that no name stands for and nothing runs.
     pub(super) fn drop_unneeded_context(&mut self, application: ApplicationId, number: u64) {
         let Some(keeping) = self.all.get(&application) else { return };
         if keeping.contexts.contains_key(&number) && !keeping.needs_context(number) {
@@ -53,7 +54,6 @@ impl Applications {
         }
     }
 
-    /// An answer has these contexts for a worker.
     pub(super) fn note_sent_contexts(&mut self, tracker: &str, sent: BTreeSet<ContextId>) {
         let Some((name, _)) = self.workers.get_key_value(tracker) else { return };
         for id in sent {
@@ -61,7 +61,6 @@ impl Applications {
         }
     }
 
-    /// A worker has these containers: it has their contexts.
     pub(super) fn note_contexts(&mut self, tracker: &str, containers: &[ContainerId]) {
         let contexts: Vec<ContextId> = containers
             .iter()
@@ -76,7 +75,6 @@ impl Applications {
         }
     }
 
-    /// A worker is gone, or lists what it keeps.
     pub(super) fn forget_contexts_of(&mut self, tracker: &str) {
         self.context_holders.retain(|_, holders| {
             holders.remove(tracker);
@@ -85,7 +83,6 @@ impl Applications {
     }
 }
 
-/// Refuses contexts beyond those that an application may keep.
 pub(super) fn check_specs(
     specs: &BTreeMap<String, LaunchContext>,
     application: Option<&Application>,

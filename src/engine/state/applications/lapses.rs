@@ -41,7 +41,6 @@ impl Lapses {
         }
     }
 
-    /// Its call is answered now.
     pub(super) fn on_answer(&mut self, id: ApplicationId, now_ms: u64) {
         let Some(call) = self.calls.get(&id).copied() else { return };
         self.on_call(id, now_ms.min(call.ends_ms), call.patience_ms / 2);
@@ -61,7 +60,6 @@ impl Lapses {
         self.due.insert((due_ms, id));
     }
 
-    /// Forgets a program.
     pub(super) fn forget(&mut self, id: ApplicationId) {
         if let Some(due_ms) = self.calls.remove(&id).and_then(|call| call.due_ms) {
             self.due.remove(&(due_ms, id));
@@ -69,7 +67,6 @@ impl Lapses {
         self.overdue.remove(&id);
     }
 
-    /// What a program held has lapsed.
     pub(super) fn disarm(&mut self, id: ApplicationId) {
         if let Some(due_ms) = self.calls.get_mut(&id).and_then(|call| call.due_ms.take()) {
             self.due.remove(&(due_ms, id));
@@ -95,12 +92,10 @@ impl Lapses {
         self.calls.get(&id)?.due_ms
     }
 
-    /// How long a program may be silent, ms.
     pub(super) fn patience_ms(&self, id: ApplicationId) -> u64 {
         self.calls.get(&id).map_or(LEAST_PATIENCE_MS, |call| call.patience_ms)
     }
 
-    /// Programs that have been silent for too long.
     pub(super) fn overdue(&self) -> impl Iterator<Item = ApplicationId> {
         self.overdue.iter().copied()
     }
@@ -114,7 +109,7 @@ impl Lapses {
 /// Between two looks at the store, ms: longer than programs pause before they send a call again.
 const LOOK_MS: u64 = 5_000;
 
-/// That something is due while facts wait for the store.
+/// Doubt whether applications had a chance to call: while the store cannot write their calls are refused, which is no silence of theirs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct StoreDoubt {
     /// The last fact when something was due; none: the store has written it since, and programs have time to call.

@@ -1,7 +1,6 @@
 //! Memory that applications take, bytes, counted as they change.
 //!
-//! Invariant: `counts.bytes` is the sum over all parts of an application, and the sum of a user is over those that are not
-//! over.
+//! Invariant: `counts.bytes` is the sum over all parts of an application, and the sum of a user is over those that are not over.
 
 use crate::api::applications::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
 use crate::model::Violations;
@@ -56,7 +55,6 @@ impl Application {
         }
     }
 
-    /// Memory of all its parts, by a recount.
     pub(super) fn recounted_bytes(&self) -> u64 {
         let submitted = &self.submitted;
         let texts = [&submitted.name, &submitted.application_type].map(|of| text_bytes(of)).iter().sum::<u64>();
@@ -81,7 +79,6 @@ impl Application {
 }
 
 impl Applications {
-    /// Memory of applications that are not over.
     pub(crate) fn live_bytes(&self) -> &LiveBytes {
         &self.live_bytes
     }

@@ -23,7 +23,6 @@ mod restored;
 mod row_page;
 mod rows;
 mod settings;
-mod silence;
 mod submit;
 mod table;
 mod tallies;

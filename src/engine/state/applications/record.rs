@@ -46,7 +46,6 @@ pub struct SubmittedApplication {
 pub(crate) struct Master {
     /// What it takes, rounded.
     pub(crate) capability: Capability,
-    /// How often it may be started.
     pub(crate) max_attempts: u32,
 }
 
@@ -124,7 +123,6 @@ pub struct ItemTrouble {
 pub(crate) enum ItemStanding {
     /// It waits behind the others; those with smaller numbers come first.
     Waits(u64),
-    /// A container runs it.
     Held,
     Failed,
 }
@@ -138,7 +136,6 @@ const fn unread_secret() -> ApplicationSecret {
 }
 
 impl Standing {
-    /// One that has just been submitted.
     #[must_use]
     pub(crate) fn new(tracking_url: Option<String>) -> Self {
         Self {
@@ -168,7 +165,6 @@ impl Standing {
     }
 }
 
-/// The rows of one type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct RequestTable {
     /// By name: hosts, racks, any.
@@ -189,12 +185,10 @@ pub(crate) struct RequestRow {
 }
 
 impl RequestTable {
-    /// Containers that are still wanted.
     pub(crate) fn outstanding(&self) -> u32 {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
 
-    /// The rows that a grant lowers, as they are then.
     pub(crate) fn lowered(&self, lowered: LoweredRows, host: &str, rack: &str) -> Vec<(Placement, RequestRow)> {
         let host = lowered.host.then(|| Placement::Host(host.to_owned()));
         let rack = lowered.rack_of(rack).map(|rack| Placement::Rack(rack.to_owned()));

@@ -177,7 +177,6 @@ fn check_numbers(rows: &[CheckedRow], application: Option<&Application>) -> Resu
 }
 
 impl Applications {
-    /// Applies checked rows of an application, in their order.
     pub(super) fn ask(&mut self, application: ApplicationId, rows: Vec<CheckedRow>) {
         let Some(asking) = self.all.get(&application) else { return };
         let unnamed = asking.unnamed_on_rows();

@@ -1,4 +1,4 @@
-//! One job: its tasks, its demand and its life cycle (1.2.1 `JobInProgress`).
+//! One job: its tasks, its costs and its life cycle (1.2.1 `JobInProgress`).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroU32;

@@ -146,9 +146,7 @@ impl JobSpec {
         let texts = own.into_iter().chain(optional).chain(url);
         size_of::<Self>() + texts.map(String::len).sum::<usize>() + self.pool_properties.bytes()
     }
-}
 
-impl JobSpec {
     /// A job that configures nothing: Hadoop's defaults. For simulations, tests and benchmarks.
     pub fn with_defaults(user: &str, queue: &str, maps: u32, reduces: u32) -> Self {
         Self {

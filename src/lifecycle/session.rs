@@ -37,7 +37,7 @@ use super::reload::Reload;
 use super::ruling_scheduler::RulingScheduler;
 use super::scheduler_control::SchedulerControl;
 use super::serve_error::ServeError;
-use super::session_end::{Endings, HandoverPreparation, Opened, SessionEnd, Web};
+use super::session_end::{Endings, HandoverPreparation, SessionEnd, SessionParts, Web};
 use super::stock_settings::stock_settings;
 use super::web_thread::WebOptions;
 
@@ -213,7 +213,7 @@ impl<'a> DaemonProcess<'a> {
         let (served, ended) = endings.serve(daemon, rpc_port, std::mem::take(&mut self.connections)).await;
         web.stop();
         drop((web, opened.acl_watch));
-        self.end_session(served, ended, Opened { budget_image, owner, store, clock })
+        self.end_session(served, ended, SessionParts { budget_image, owner, store, clock })
     }
 }
 

@@ -95,7 +95,7 @@ pub(super) enum ServingEnd {
 }
 
 /// What is closed at the end of a session.
-pub(super) struct Opened {
+pub(super) struct SessionParts {
     pub(super) budget_image: Option<Rc<BudgetPublisher>>,
     pub(super) owner: Rc<Owner>,
     pub(super) store: Store,
@@ -195,7 +195,7 @@ impl DaemonProcess<'_> {
         &mut self,
         served: Result<Vec<InheritedConnection>, RunError>,
         ended: Option<ServingEnd>,
-        opened: Opened,
+        opened: SessionParts,
     ) -> Result<SessionEnd, ServeError> {
         let (owner, clock) = (&opened.owner, opened.clock);
         self.open_ids = owner.with_engine(|engine| engine.reserved_ids().collect());
@@ -256,8 +256,8 @@ fn with_trackers(
 }
 
 /// Closes what a session has opened, at a stop within `limit`.
-fn close(opened: Opened, limit: Option<Duration>) -> Result<(), ServeError> {
-    let Opened { budget_image, owner, store, clock: _ } = opened;
+fn close(opened: SessionParts, limit: Option<Duration>) -> Result<(), ServeError> {
+    let SessionParts { budget_image, owner, store, clock: _ } = opened;
     FaultPoint::StopBegun.pass();
     // The last prices and charges are in the ledger; the image shows them.
     let image = budget_image.and_then(|image| {

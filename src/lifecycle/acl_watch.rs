@@ -1,5 +1,4 @@
-//! Watches the folder of the ACL file, so that an edit is in force, and a bad one logged, before the next signed
-//! request.
+//! Watches the folder of the ACL file, so that an edit is in force, and a bad one logged, before the next signed request.
 //!
 //! An optimization only: some file systems send no events, and each signed request has the file checked anyway.
 
@@ -10,7 +9,6 @@ use notify::{Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher};
 
 use crate::server::AclFile;
 
-/// Watches until dropped.
 #[derive(Debug)]
 pub(super) struct AclWatch {
     _watcher: RecommendedWatcher,

@@ -1,4 +1,5 @@
-//! A look at the market's files before a start: everything that is wrong with them, where a start names the first.
+//! A look at files before a start: everything that is wrong with the market's, where a start names the first, and the words in the files of
+//! hosts that can be the name of no host.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -9,7 +10,7 @@ use rustix::fs::Access;
 use crate::config::error::Warning;
 use crate::config::settings::{BudgetStoreKind, MarketSettings};
 use crate::config::{ConfigError, NamedValue, keys};
-use crate::fs::access_of_others;
+use crate::fs::{access_of_others, open_named_by_conf};
 use crate::market::{Acl, BudgetLine, Role};
 use crate::model::counted;
 use crate::server::{AclFileError, read_all_users, retiring_path};
@@ -35,10 +36,7 @@ pub(crate) struct FileFindings {
 pub(crate) enum FileWarning {
     /// No user may add money or queues.
     #[error("{file} has no administrator; expected a line `USER admin KEY`", file = .file.display())]
-    NoAdmin {
-        /// The ACL file.
-        file: PathBuf,
-    },
+    NoAdmin { file: PathBuf },
     /// Others can read the keys, or change what the file says.
     #[error("{file} is {access} for others: run chmod o-rwx {file}", file = .file.display())]
     OpenToOthers {
@@ -49,48 +47,25 @@ pub(crate) enum FileWarning {
     /// Budgets cannot be published.
     #[error("this user cannot write {file}: {reason}; expected a file that the daemon's user may write", file = .file.display())]
     NotWritable {
-        /// The budget file.
         file: PathBuf,
         /// The system's words.
         reason: String,
     },
     /// Users that cannot submit.
     #[error("{file} has no queue of {users}; add one: jobtracker queue add NAME", file = .file.display())]
-    UsersWithoutQueue {
-        /// The budget file.
-        file: PathBuf,
-        users: Names,
-    },
+    UsersWithoutQueue { file: PathBuf, users: Names },
     /// A key that is guessed at once.
     #[error("{file}: the key of {user} is shorter than {LEAST_KEY_BYTES} letters: anybody guesses it; jobtracker user key {user} makes another", file = .file.display())]
-    ShortKey {
-        /// The ACL file.
-        file: PathBuf,
-        user: String,
-    },
+    ShortKey { file: PathBuf, user: String },
     /// Each of these users can sign as the others.
     #[error("{file}: {users} have the same key: each of them can sign as the others; jobtracker user key NAME makes another", file = .file.display())]
-    SharedKey {
-        /// The ACL file.
-        file: PathBuf,
-        users: Names,
-    },
+    SharedKey { file: PathBuf, users: Names },
     /// A value that a start accepts.
     #[error("{culprit} {remark}")]
-    Value {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        /// The problem, as a predicate of the value.
-        remark: String,
-    },
+    Value { culprit: Box<NamedValue>, remark: String },
     /// A line of a file of hosts.
     #[error("{file}:{line}: {remark}", file = .file.display())]
-    Line {
-        file: PathBuf,
-        line: u32,
-        /// The problem.
-        remark: String,
-    },
+    Line { file: PathBuf, line: u32, remark: String },
     /// A folder of the daemon.
     #[error("{0}")]
     Folder(String),
@@ -99,14 +74,9 @@ pub(crate) enum FileWarning {
     Configuration(Warning),
     /// Queues into which no user can submit.
     #[error("{file} has no user for the queues {queues}", file = .file.display())]
-    QueuesWithoutUser {
-        /// The ACL file.
-        file: PathBuf,
-        queues: Names,
-    },
+    QueuesWithoutUser { file: PathBuf, queues: Names },
 }
 
-/// Some names, the first of them written out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Names(Vec<String>);
 
@@ -186,7 +156,6 @@ impl FileFindings {
         self.warnings.extend(Vec::into_iter(lines).map(said).map(FileWarning::Folder));
     }
 
-    /// Adds what is found elsewhere.
     pub(super) fn extend(&mut self, other: Self) {
         self.errors.extend(other.errors);
         self.warnings.extend(other.warnings);
@@ -292,6 +261,66 @@ impl fmt::Display for Names {
     }
 }
 
+/// Maximum size of a file that is looked at, bytes.
+const MAX_BYTES: u64 = 16 << 20;
+/// Most words that are named.
+const MOST_NAMED: usize = 20;
+
+/// Words that admit or exclude no host, and hosts that are in both files. A file that cannot be read is named elsewhere.
+pub(super) fn check_hosts(included: Option<&Path>, excluded: Option<&Path>) -> Vec<FileWarning> {
+    let mut found = Vec::new();
+    let included = included.map(|path| (path, words(path))).unwrap_or((Path::new(""), Vec::new()));
+    let excluded = excluded.map(|path| (path, words(path))).unwrap_or((Path::new(""), Vec::new()));
+    for (path, words) in [&included, &excluded] {
+        let faults = words.iter().filter_map(|(line, word)| Some((*line, fault(word)?)));
+        found.extend(faults.map(|(line, remark)| FileWarning::Line { file: (*path).to_owned(), line, remark }));
+    }
+    let first: BTreeMap<&str, u32> = included.1.iter().map(|(line, word)| (word.as_str(), *line)).collect();
+    let both = excluded.1.iter().filter_map(|(line, word)| Some((*line, word, first.get(word.as_str())?)));
+    // One file under both keys has a warning of its own.
+    found.extend(both.filter(|_| included.0 != excluded.0).map(|(line, word, first)| FileWarning::Line {
+        file: excluded.0.to_owned(),
+        line,
+        remark: format!("{word} is also at line {first} of {}: it is excluded", included.0.display()),
+    }));
+    found.truncate(MOST_NAMED);
+    found
+}
+
+/// Whether a file that can be read names no host.
+pub(super) fn is_empty(path: &Path) -> bool {
+    path.exists() && words(path).is_empty()
+}
+
+fn words(path: &Path) -> Vec<(u32, String)> {
+    let bytes = open_named_by_conf(path).and_then(|file| file.read_limited(MAX_BYTES)).unwrap_or_default();
+    let text = String::from_utf8(bytes).unwrap_or_default();
+    let of_line = |(line, number): (&str, u32)| -> Vec<(u32, String)> {
+        line.split_ascii_whitespace().map(|word| (number, word.to_owned())).collect()
+    };
+    text.lines().zip(1..).flat_map(of_line).collect()
+}
+
+/// Why a word is the name of no host.
+fn fault(word: &str) -> Option<String> {
+    const PLAIN: &str = "expected the name of a host";
+    let read = format!("{word:?} is read as the name of one host");
+    if word.starts_with('#') {
+        return Some(format!("{read}: there are no comments in this file"));
+    }
+    if word.contains([',', ';']) {
+        return Some(format!("{read}: put blanks or line ends between names"));
+    }
+    if word.contains("://") || word.contains('/') {
+        return Some(format!("{read}: {PLAIN}, no URL and no network"));
+    }
+    if word.contains(['*', '?', '[']) {
+        return Some(format!("{read}: {PLAIN}, no pattern; without a file in mapred.hosts every host is admitted"));
+    }
+    let is_port = word.rsplit_once(':').is_some_and(|(host, port)| !host.contains(':') && port.parse::<u16>().is_ok());
+    is_port.then(|| format!("{read}: {PLAIN}, without a port"))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs::Permissions;
@@ -394,5 +423,36 @@ mod tests {
             ]
         );
         assert_eq!(findings("alice user key1\nroot admin key2\n", "alice 1 1\n"), (vec![], vec![]));
+    }
+
+    #[test]
+    fn words_that_name_no_host_and_hosts_in_both_files_are_named_with_their_lines() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, text).unwrap();
+            path
+        };
+        let included = file(
+            "in",
+            "node1,node2\nlocalhost;node1\n10.0.0.0/24\n*\nhttp://node3/\nnode4:50060 node5\n# all\n10.0.0.7 ::1\n",
+        );
+        let excluded = file("out", "node6\nnode5\n");
+        let place = format!("{}/", folder.path().display());
+        let texts = |found: Vec<FileWarning>| -> Vec<String> {
+            found.iter().map(|warning| warning.to_string().replace(&place, "")).collect()
+        };
+        insta::assert_snapshot!(texts(check_hosts(Some(&included), Some(&excluded))).join("\n"), @r##"
+        in:1: "node1,node2" is read as the name of one host: put blanks or line ends between names
+        in:2: "localhost;node1" is read as the name of one host: put blanks or line ends between names
+        in:3: "10.0.0.0/24" is read as the name of one host: expected the name of a host, no URL and no network
+        in:4: "*" is read as the name of one host: expected the name of a host, no pattern; without a file in mapred.hosts every host is admitted
+        in:5: "http://node3/" is read as the name of one host: expected the name of a host, no URL and no network
+        in:6: "node4:50060" is read as the name of one host: expected the name of a host, without a port
+        in:7: "#" is read as the name of one host: there are no comments in this file
+        out:2: node5 is also at line 6 of in: it is excluded
+        "##);
+        let good = file("good", "node1 node2\n10.0.0.7\nfe80::1\n");
+        assert_eq!(texts(check_hosts(Some(&good), None)), [""; 0]);
     }
 }

@@ -15,8 +15,7 @@ use crate::fs::{FileUri, FsError, NameNodeAddress, Privacy, TrustedFolder, check
 use crate::server::host_lists;
 use crate::store::{BudgetBackEndError, PostgresBackEnd, database_in, read_scheduler_choice};
 
-use super::check_files::{FileFindings, FileWarning, check_market_files, names_of};
-use super::check_hosts::{check_hosts, is_empty};
+use super::check_files::{FileFindings, FileWarning, check_hosts, check_market_files, is_empty, names_of};
 use super::ports::check_address;
 use super::serve_error::ServeError;
 use super::web_socket::check_web_socket;

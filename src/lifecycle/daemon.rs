@@ -49,15 +49,12 @@ pub struct Daemon {
 type BackgroundTask = Pin<Box<dyn Future<Output = ()>>>;
 
 pub struct DaemonParts<'a> {
-    /// The configuration.
     pub settings: &'a Settings,
-    /// Limits of the RPC server.
     pub rpc_limits: RpcLimits,
     /// The engine. Its start facts are appended to the sink by [`Daemon::new`].
     pub engine: Engine,
     /// Takes the facts.
     pub sink: FactSender,
-    /// The engine's clock.
     pub clock: Clock,
     /// Users that may sign; `None` without a market.
     pub acl: Option<Arc<AclFile>>,
@@ -65,7 +62,6 @@ pub struct DaemonParts<'a> {
     pub budget_image: Option<Rc<BudgetPublisher>>,
 }
 
-/// How serving ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum DaemonExit {
     /// Calls in progress are answered, then connections are closed.
@@ -147,22 +143,18 @@ impl Daemon {
         )
     }
 
-    /// The owner of the engine.
     pub fn owner(&self) -> &Rc<Owner> {
         &self.owner
     }
 
-    /// The submissions, and the files of jobs.
     pub(super) fn submissions(&self) -> &Rc<Submissions> {
         &self.effect_handler.submissions
     }
 
-    /// Who waits for a switch of the scheduler.
     pub(super) fn switch_waiter(&self) -> Rc<SwitchWaiter> {
         self.effect_handler.switch_waiter.clone()
     }
 
-    /// The dispatcher of calls.
     pub(crate) fn dispatcher(&self) -> &Rc<Dispatcher> {
         &self.dispatcher
     }
@@ -187,7 +179,6 @@ impl Daemon {
         self
     }
 
-    /// Cleans up the files of earlier runs' jobs once the daemon serves.
     #[must_use]
     pub(crate) fn with_leftovers(self, leftovers: Leftovers) -> Self {
         self.effect_handler.submissions.expect_leftovers(&leftovers);
@@ -203,8 +194,7 @@ impl Daemon {
         self
     }
 
-    /// Serves RPC on `listener` until `stop` completes, then answers the calls in progress. Requires a `LocalSet` or a
-    /// local runtime.
+    /// Serves RPC on `listener` until `stop` completes, then answers the calls in progress. Requires a `LocalSet` or a local runtime.
     ///
     /// # Errors
     /// [`RunError`]: no call can be answered any more.
@@ -216,64 +206,32 @@ impl Daemon {
         self.run_until(listener, Vec::new(), stop).await.map(drop)
     }
 
-    /// The same with the connections of an earlier daemon. Before a hand-over it detaches all connections and returns
-    /// them.
+    /// The same with the connections of an earlier daemon. Before a hand-over it detaches all connections and returns them.
     pub(super) async fn run_until(
         self,
         listener: TcpListener,
         inherited: Vec<InheritedConnection>,
         exit: impl Future<Output = DaemonExit>,
     ) -> Result<Vec<InheritedConnection>, RunError> {
-        let Self {
-            owner,
-            dispatcher,
-            rpc,
-            effect_handler,
-            effects,
-            requests,
-            application_waits,
-            leftovers,
-            history_writer,
-            background_tasks,
-        } = self;
+        let Self { owner, dispatcher, rpc, effect_handler, effects, requests, .. } = self;
         let serving = requests.serving();
         let resolver = effect_handler.resolver.clone();
         let mut tasks = JoinSet::new();
-        let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
-            InheritedTrackerConnection { tracker: name, connection, is_sure }
-        });
-        owner.step(Event::ConnectionsInherited { connections: speakers.collect() });
+        inherit_connections(&owner, &rpc, inherited);
         let accepting = tasks.spawn_local(rpc.clone().accept(listener));
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
         tasks.spawn_local(dispatcher.clone().end_held_beats());
         let of_web = dispatcher.clone();
-        let (adopted, all_adopted) = oneshot::channel::<()>();
-        match leftovers {
-            Some(leftovers) => {
-                let adopted = move || drop(adopted);
-                tasks.spawn_local(effect_handler.submissions.clone().recover_system_dir(leftovers, adopted));
-            }
-            None => drop(adopted),
-        }
-        tasks.spawn_local(async move {
-            // Otherwise a client that asks about a job which is about to be adopted would get "no such job".
-            let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_adopted).await;
-            dispatcher.serve_clients().await;
-        });
-        tasks.spawn_local(history_writer.run());
-        for task in background_tasks {
+        spawn_clients(&mut tasks, dispatcher, self.leftovers, &effect_handler.submissions);
+        tasks.spawn_local(self.history_writer.run());
+        for task in self.background_tasks {
             tasks.spawn_local(task);
         }
         tasks.spawn_local(effect_handler.perform(effects));
         let (stop_taking_requests, stopping) = oneshot::channel::<()>();
-        let (requests_answered, answered) = oneshot::channel::<()>();
-        let answering = requests.answer(owner.clone(), of_web, application_waits, async { drop(stopping.await) });
-        tasks.spawn_local(async move {
-            answering.await;
-            // Awaited only at the stop.
-            let _ = requests_answered.send(());
-        });
+        let answering = requests.answer(owner.clone(), of_web, self.application_waits, async { drop(stopping.await) });
+        let answered = spawn_answering(&mut tasks, answering);
         let timer_owner = owner.clone();
         tasks.spawn_local(async move { timer_owner.run_timer().await });
         let releasing = owner.clone();
@@ -287,10 +245,7 @@ impl Daemon {
                 drop(stop_taking_requests);
                 match exit {
                     DaemonExit::Stop => {
-                        let finished = async { tokio::join!(rpc.finish(), answered) };
-                        if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
-                            tracing::warn!("shutdown timed out with calls unanswered (slow store or slow clients)");
-                        }
+                        answer_calls(&rpc, answered).await;
                         owner.step(Event::RunEnds);
                         Ok(Vec::new())
                     }
@@ -306,6 +261,54 @@ impl Daemon {
         tasks.shutdown().await;
         resolver.stop();
         served
+    }
+}
+
+fn inherit_connections(owner: &Owner, rpc: &RpcServer<Dispatcher>, inherited: Vec<InheritedConnection>) {
+    let speakers = rpc.take_over(inherited).into_iter().map(|(connection, InheritedTracker { name, is_sure })| {
+        InheritedTrackerConnection { tracker: name, connection, is_sure }
+    });
+    owner.step(Event::ConnectionsInherited { connections: speakers.collect() });
+}
+
+/// Serves clients once the jobs of another JobTracker are adopted, or that takes too long.
+fn spawn_clients(
+    tasks: &mut JoinSet<()>,
+    dispatcher: Rc<Dispatcher>,
+    leftovers: Option<Leftovers>,
+    submissions: &Rc<Submissions>,
+) {
+    let (adopted, all_adopted) = oneshot::channel::<()>();
+    match leftovers {
+        Some(leftovers) => {
+            let adopted = move || drop(adopted);
+            tasks.spawn_local(submissions.clone().recover_system_dir(leftovers, adopted));
+        }
+        None => drop(adopted),
+    }
+    tasks.spawn_local(async move {
+        // Otherwise a client that asks about a job which is about to be adopted would get "no such job".
+        let _: Result<_, _> = tokio::time::timeout(JOB_ADOPTION_TIMEOUT, all_adopted).await;
+        dispatcher.serve_clients().await;
+    });
+}
+
+/// Answers requests of the web server; completes the receiver when all are answered.
+fn spawn_answering(tasks: &mut JoinSet<()>, answering: impl Future<Output = ()> + 'static) -> oneshot::Receiver<()> {
+    let (requests_answered, answered) = oneshot::channel::<()>();
+    tasks.spawn_local(async move {
+        answering.await;
+        // Awaited only at the stop.
+        let _ = requests_answered.send(());
+    });
+    answered
+}
+
+/// Waits at a stop until calls and requests are answered, but not for ever.
+async fn answer_calls(rpc: &RpcServer<Dispatcher>, requests_answered: oneshot::Receiver<()>) {
+    let finished = async { tokio::join!(rpc.finish(), requests_answered) };
+    if tokio::time::timeout(STOP_TIMEOUT, finished).await.is_err() {
+        tracing::warn!("shutdown timed out with calls unanswered (slow store or slow clients)");
     }
 }
 

@@ -1,17 +1,13 @@
-//! Process lifecycle: start, sessions, hand-over to a successor, ports, signals, notifications to the service manager,
-//! reload.
+//! Process lifecycle: start, sessions, hand-over to a successor, ports, signals, notifications to the service manager, reload.
 //!
 //! Exactly one process owns the state store. A session lasts from opening it to closing it.
 
 mod acl_watch;
-mod budget_image;
 mod build_engine;
 mod check_files;
-mod check_hosts;
 mod check_start;
 mod daemon;
 mod handover;
-mod market_opening;
 mod play_desk;
 mod ports;
 mod process;
@@ -21,7 +17,7 @@ mod scheduler_control;
 mod serve_error;
 mod service_notifier;
 mod session;
-mod session_loop;
+mod session_end;
 mod signals;
 mod start;
 mod state_pages;

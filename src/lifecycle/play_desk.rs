@@ -39,7 +39,6 @@ const SHOWN_CHARACTERS: usize = 64;
 const SETTABLE: &str = "KEY=VALUE on a line of its own, with a key of the configuration whose value is a number, a ratio, true or \
      false, or one of some words; the command takes every key";
 
-/// Begins plays and keeps what came of them.
 pub(super) struct PlayDesk {
     sources: LoadOptions,
     database: PathBuf,
@@ -54,12 +53,10 @@ struct Runs {
     all: Vec<PlayRun>,
 }
 
-/// What bounds a play that runs.
 struct Bounds {
     is_closed: Arc<AtomicBool>,
     begun_ms: i64,
     most_cpu_ms: u64,
-    /// Why it has ended.
     ended: Option<String>,
 }
 

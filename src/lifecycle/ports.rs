@@ -29,7 +29,6 @@ pub(super) fn allow_descriptors(needed: usize) -> usize {
 }
 
 impl OpenPort {
-    /// Binds the port that a key names.
     pub(super) fn open(key: &'static str, address: &HostPort) -> Result<Self, ServeError> {
         let resolved = resolve(key, address)?;
         let refused = |source| refusal(key, address, resolved, source);
@@ -55,7 +54,6 @@ impl OpenPort {
         Self { listener: RefCell::new(Some(listener)), bound }
     }
 
-    /// A copy of the listener.
     pub(super) fn share(&self) -> io::Result<TcpListener> {
         match &*self.listener.borrow() {
             Some(listener) => listener.try_clone(),
@@ -68,7 +66,6 @@ impl OpenPort {
         self.listener.take();
     }
 
-    /// The port as offered to a successor.
     pub(super) fn offer(&self, address: &HostPort) -> Port {
         Port { configured: address.to_string(), bound: self.bound }
     }
@@ -89,7 +86,6 @@ pub(super) fn check_address(key: &'static str, address: &HostPort) -> Result<(),
     TcpListener::bind(resolved).map(drop).map_err(|source| refusal(key, address, resolved, source))
 }
 
-/// Why a port cannot be bound.
 fn refusal(key: &'static str, address: &HostPort, resolved: SocketAddr, source: io::Error) -> ServeError {
     match source.kind() {
         io::ErrorKind::AddrNotAvailable => ServeError::Address { key, address: address.clone(), source },

@@ -22,7 +22,6 @@ use super::web_socket::{WebSocket, check_web_socket};
 const RPC_KEY: &str = "mapred.job.tracker";
 const HTTP_KEY: &str = "mapred.job.tracker.http.address";
 
-/// What outlives a session.
 pub(super) struct DaemonProcess<'a> {
     pub(super) settings: &'a Settings,
     pub(super) service: ServiceNotifier,
@@ -51,14 +50,12 @@ pub(super) struct DaemonProcess<'a> {
     pub(super) has_served: bool,
 }
 
-/// The listening ports.
 pub(super) struct Ports {
     pub(super) rpc: OpenPort,
     pub(super) http: OpenPort,
 }
 
 impl DaemonProcess<'_> {
-    /// An operator's way to stop this process.
     pub(super) fn operator_stop(&self) -> OperatorStop {
         self.stop.of_operator(self.service.is_present())
     }
@@ -154,7 +151,6 @@ impl<'a> DaemonProcess<'a> {
         })
     }
 
-    /// The offer to a successor.
     pub(super) fn offer(&self) -> Offer {
         let Settings { rpc_address, http_address, directories, .. } = self.settings;
         let state_dir = canonical_path(&directories.state);

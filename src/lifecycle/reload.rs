@@ -21,10 +21,8 @@ use crate::server::{
 use super::check_start::check_files;
 use super::service_notifier::ServiceNotifier;
 
-/// Reloads at each SIGHUP.
 pub(super) struct Reload {
     sources: LoadOptions,
-    /// The configuration at the start.
     running: Arc<Configuration>,
     acl: Option<Arc<AclFile>>,
     owner: Rc<Owner>,
@@ -33,7 +31,6 @@ pub(super) struct Reload {
     counts: ReloadCounts,
 }
 
-/// The content of the files.
 struct ReloadedFiles {
     queues: Vec<QueueConfig>,
     policy: Option<PolicyConfig>,
@@ -53,12 +50,9 @@ struct ReloadedFiles {
     listed: String,
 }
 
-/// What a reload did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Reloaded {
-    /// What was read.
     pub(super) summary: String,
-    /// What is other than before, a line each.
     pub(super) changes: Vec<String>,
     /// What is suspicious in what was read, a line each.
     pub(super) warnings: Vec<String>,
@@ -84,10 +78,6 @@ impl Reload {
         }
     }
 
-    /// Reloads at the request of an operator.
-    ///
-    /// # Errors
-    /// Why nothing was reloaded.
     pub(super) async fn reload_by(&self, user: &str) -> Result<Reloaded, String> {
         self.reload_for("reload", Some(user)).await
     }

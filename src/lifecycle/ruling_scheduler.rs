@@ -1,12 +1,10 @@
-//! Which scheduler rules after a start: the one that an operator chose, until the configuration names another class than
-//! it did then.
+//! Which scheduler rules after a start: the one that an operator chose, until the configuration names another class than it did then.
 
 use std::borrow::Cow;
 
 use crate::config::{ConfigError, Settings};
 use crate::engine::SchedulerChoice;
 
-/// The scheduler of a start.
 pub(super) struct RulingScheduler<'a> {
     /// The settings, with those of this scheduler.
     pub(super) settings: Cow<'a, Settings>,

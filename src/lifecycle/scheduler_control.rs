@@ -6,13 +6,12 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
 use crate::api::SwitchPlan;
-use crate::config::settings::LoadOptions;
+use crate::config::settings::{LoadOptions, MarketSettings};
 use crate::engine::{Event, Reply, SwitchReply};
 use crate::server::{Owner, ReadWish, SwitchWaiter, plan_switch, read_wish, store_refusal};
 use crate::store::FaultPoint;
 
 use super::handover::{SchedulerAnswer, SchedulerCall, SchedulerRequest, name_of};
-use super::market_opening::MarketOpening;
 use super::reload::{Reload, Reloaded};
 
 /// Answers requests of operators while a session serves.
@@ -44,7 +43,6 @@ impl SchedulerControl {
         }
     }
 
-    /// Answers a call, unless the next session does.
     async fn answer(&self, mut call: SchedulerCall) {
         let user = name_of(call.user);
         let answer = match call.request.clone() {
@@ -88,7 +86,6 @@ impl SchedulerControl {
         }
     }
 
-    /// Reads the files on the pool.
     async fn read(&self, class: String, by: String, move_to: Option<String>) -> Result<ReadWish, String> {
         let sources = self.sources.clone();
         let has_market = self.owner.with_engine(|engine| engine.market().is_some());
@@ -148,5 +145,22 @@ impl SchedulerControl {
     fn withdraw(&self) -> SchedulerAnswer {
         self.owner.step(Event::WishWithdrawn);
         SchedulerAnswer::Refused { why: "withdrawn".to_owned() }
+    }
+}
+
+/// A switch to the market that needs one first.
+pub(super) struct MarketOpening {
+    pub(super) market: MarketSettings,
+    /// The switch, which the next session does.
+    pub(super) call: SchedulerCall,
+}
+
+impl MarketOpening {
+    /// Answers that there is no market after all.
+    pub(super) async fn refuse(mut self, why: &str) {
+        let why = format!("no market can begin: {why}");
+        tracing::error!("{why}");
+        // The operator may have disconnected.
+        let _: Result<_, _> = self.call.answer(&SchedulerAnswer::Refused { why }).await;
     }
 }

@@ -16,48 +16,21 @@ use super::web_socket::WebSocketError;
 pub(crate) enum ServeError {
     /// An address does not resolve here.
     #[error("{key} = {address}: {source}; expected an address of this machine")]
-    Address {
-        key: &'static str,
-        /// Its value.
-        address: HostPort,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    Address { key: &'static str, address: HostPort, source: std::io::Error },
     /// The same with its place.
     #[error("{origin}: {source}")]
-    Placed {
-        /// Where the value is set.
-        origin: Origin,
-        /// What is wrong with it.
-        source: Box<Self>,
-    },
+    Placed { origin: Origin, source: Box<Self> },
     /// A folder of the daemon cannot be used.
     #[error("{culprit}: {source}; set {key} to a folder that this user may write to", key = .culprit.key)]
-    Folder {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        /// Why.
-        source: FsError,
-    },
+    Folder { culprit: Box<NamedValue>, source: FsError },
     /// The web server's Unix socket cannot be opened.
     #[error("{culprit}: {source}")]
-    WebSocket {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        /// Why.
-        source: WebSocketError,
-    },
+    WebSocket { culprit: Box<NamedValue>, source: WebSocketError },
     /// The NameNode of system directory or staging root has no address here.
     #[error(
         "{culprit}: the NameNode {host} has no address: {source}; expected the name of a host that this machine knows"
     )]
-    NameNode {
-        /// What a person would change.
-        culprit: Box<NamedValue>,
-        host: String,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    NameNode { culprit: Box<NamedValue>, host: String, source: std::io::Error },
     /// The secret of the cookies of pages cannot be used.
     #[error("{0}")]
     PageSecret(String),
@@ -65,25 +38,17 @@ pub(crate) enum ServeError {
     #[error(
         "cannot listen on {address}: {source}; stop what listens there (jobtracker status shows whether it is another JobTracker, jobtracker stop ends it), or set another address by -D {key}=HOST:PORT"
     )]
-    Port {
-        key: &'static str,
-        address: SocketAddr,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    Port { key: &'static str, address: SocketAddr, source: std::io::Error },
     /// The state cannot be opened or closed.
     #[error("{0}{mend}", mend = state_advice(.0))]
     Store(#[from] StoreError),
-    /// The budget file.
     #[error("{0}")]
     Budget(#[from] BudgetBackEndError),
     /// The files of the scheduler that was chosen while the daemon ran.
     #[error("{0}")]
     Scheduler(#[from] ConfigError),
-    /// The list of users.
     #[error("{0}")]
     Acl(#[from] AclFileError),
-    /// The lists of hosts.
     #[error("{0}")]
     Hosts(#[from] HostsError),
     /// System directory or staging root.
@@ -91,12 +56,7 @@ pub(crate) enum ServeError {
     Directory(#[from] DirectoryError),
     /// The system refuses a thread, a signal or an event queue.
     #[error("the system refuses {what}: {source}")]
-    System {
-        /// What it refuses.
-        what: &'static str,
-        /// The system's error.
-        source: std::io::Error,
-    },
+    System { what: &'static str, source: std::io::Error },
     /// The hand-over from the running daemon failed.
     #[error("takeover failed: {0}")]
     TakeOver(String),
@@ -112,7 +72,6 @@ pub(crate) enum ServeError {
 }
 
 impl ServeError {
-    /// That the socket of these settings cannot be opened.
     pub(super) fn web_socket(settings: &Settings, source: WebSocketError) -> Self {
         let found = settings.configuration.setting(&keys::WEB_SOCKET).ok().flatten();
         let unset =

@@ -46,12 +46,10 @@ impl ServiceNotifier {
         }
     }
 
-    /// Whether there is one.
     pub(super) fn is_present(&self) -> bool {
         self.0.is_some()
     }
 
-    /// Reports a status line.
     pub(super) fn status(&self, text: &str) {
         self.notify(&[NotifyState::Status(&one_line(text))]);
     }
@@ -88,13 +86,11 @@ impl ServiceNotifier {
         }
     }
 
-    /// Reports a stop.
     pub(super) fn stopping(&self) {
         self.notify(&[NotifyState::Stopping, NotifyState::Status("stopping: answering the calls in progress")]);
     }
 
-    /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only
-    /// without a service manager.
+    /// Reports that this thread serves, then sends watchdog messages and reports a failing store. Completes only without a service manager.
     pub(super) async fn report_health(self, store: watch::Receiver<Durable>, serving_status: String) {
         let Some(socket) = &self.0 else { return };
         self.ready(&serving_status);

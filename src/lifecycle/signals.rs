@@ -20,13 +20,10 @@ pub(super) struct StopSource {
 
 /// What stops the daemon from outside.
 enum OuterSource {
-    /// Signals, for a process of its own.
     Signals(StopSignals),
-    /// The process that embeds it.
     Request(StopRequest),
 }
 
-/// Stops the daemon for an operator.
 #[derive(Clone, Debug)]
 pub(super) struct OperatorStop {
     requested: Arc<watch::Sender<bool>>,
@@ -34,8 +31,7 @@ pub(super) struct OperatorStop {
     pub(super) is_supervised: bool,
 }
 
-/// SIGTERM and SIGINT. Once this exists, the signals no longer kill the process; those that arrive before the first
-/// wait are not lost.
+/// SIGTERM and SIGINT. Once this exists, the signals no longer kill the process; those that arrive before the first wait are not lost.
 pub(super) struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
@@ -72,7 +68,6 @@ impl StopSource {
         Ok(Self { operator: Arc::new(watch::Sender::new(false)), source })
     }
 
-    /// The operator's way to stop the daemon.
     pub(super) fn of_operator(&self, is_supervised: bool) -> OperatorStop {
         OperatorStop { requested: self.operator.clone(), is_supervised }
     }
@@ -104,7 +99,6 @@ impl StopSource {
 }
 
 impl OperatorStop {
-    /// Stops the daemon; a second time changes nothing.
     pub(super) fn stop(&self) {
         self.requested.send_replace(true);
     }
@@ -123,7 +117,6 @@ impl StopSignals {
         }
     }
 
-    /// Whether a signal is pending.
     fn is_requested(&mut self) -> bool {
         let mut no_waker = Context::from_waker(Waker::noop());
         self.terminate.poll_recv(&mut no_waker).is_ready() || self.interrupt.poll_recv(&mut no_waker).is_ready()

@@ -21,17 +21,14 @@ const FINISHED_JOBS: usize = 100_000;
 /// A slot's worth of a container unless the configuration says otherwise.
 const CONTAINER_SLOT: Capability = Capability::new(1_024, 1);
 
-/// What is shown, and where.
 #[derive(Clone, Debug)]
 pub(crate) struct StatePages {
-    /// The state database or the backup.
     pub(crate) file: PathBuf,
     pub(crate) http: SocketAddr,
     /// Whether everybody who reaches the address sees money, and jobs whatever their access lists say.
     pub(crate) shows_all: bool,
 }
 
-/// Why there are no pages.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum StatePagesError {
     #[error("{0}")]

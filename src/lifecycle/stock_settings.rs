@@ -13,10 +13,6 @@ use super::serve_error::ServeError;
 /// The user of 1.2.1's filter for one user.
 const STATIC_USER: &str = "Dr.Who";
 
-/// The settings of these pages.
-///
-/// # Errors
-/// The secret of a login cannot be read.
 pub(super) fn stock_settings(settings: &Settings) -> Result<StockSettings, ServeError> {
     Ok(StockSettings {
         host: name_of_host(&settings.rpc_address.host),

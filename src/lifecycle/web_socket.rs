@@ -18,30 +18,22 @@ const SOCKET_MODE: u32 = 0o666;
 /// Of its folder, if it is made.
 const FOLDER_MODE: u32 = 0o755;
 
-/// Why it cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum WebSocketError {
     /// The folder, or what stands in it.
     #[error("{0}; expected a name that is free, in a folder that only root and this user may write to")]
     Folder(#[from] FsError),
-    /// Something else has the name.
     #[error("{} is there and is no socket; expected a name that is free", .0.display())]
     Taken(PathBuf),
-    /// It is another process's.
     #[error(
         "{} listens there: stop it, or set another path by -D jobtracker.web.socket=PATH",
         process.map_or_else(|| "another process".to_owned(), |process| format!("process {process}"))
     )]
-    Live {
-        /// As the kernel says.
-        process: Option<u32>,
-    },
-    /// The system refuses.
+    Live { process: Option<u32> },
     #[error("cannot listen there: {0}; expected a name that is free, in a folder that this user may write to")]
     System(#[from] io::Error),
 }
 
-/// The socket, open.
 #[derive(Debug)]
 pub(super) struct WebSocket {
     listener: UnixListener,
@@ -90,7 +82,6 @@ impl WebSocket {
         file_at(&self.path) == Some(self.file)
     }
 
-    /// A copy of the listener.
     pub(super) fn share(&self) -> io::Result<UnixListener> {
         self.listener.try_clone()
     }

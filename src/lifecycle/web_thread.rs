@@ -26,10 +26,8 @@ const MIN_HEADER_BYTES: usize = 8_192;
 const DRAIN: Duration = Duration::from_secs(4);
 /// Additional time for the thread; after it the thread is abandoned, since it hangs.
 const GRACE: Duration = Duration::from_millis(500);
-/// Options of the web server.
 #[derive(Clone, Debug)]
 pub(super) struct WebOptions {
-    /// Limits on connections.
     pub(super) limits: HttpLimits,
     /// Names that requests may be addressed to.
     pub(super) names: ServedNames,
@@ -41,17 +39,12 @@ pub(super) struct WebOptions {
     pub(super) stock: StockSettings,
     /// The address of a job's page without the id.
     pub(super) job_page_prefix: String,
-    /// One slot's worth of a container.
     pub(super) container_slot: Capability,
-    /// What read-only sessions are signed with.
     pub(super) session_key: SessionKey,
-    /// What makes plays of the past.
     pub(super) plays: Arc<dyn Plays>,
-    /// Where the daemon listens.
     pub(super) ports: ServedPorts,
 }
 
-/// The running web server.
 pub(super) struct WebThread {
     stop: Option<oneshot::Sender<()>>,
     stopped_at: Option<Instant>,
@@ -60,8 +53,34 @@ pub(super) struct WebThread {
     thread: JoinHandle<()>,
 }
 
+impl WebOptions {
+    fn state(&self, owner: OwnerHandle) -> WebState<OwnerHandle> {
+        let limits = WebLimits {
+            connections: self.limits.max_connections,
+            header_bytes: self.limits.max_header_bytes.max(MIN_HEADER_BYTES),
+            header_read: Duration::from_millis(self.limits.header_timeout_ms),
+            drain: DRAIN,
+            ..WebLimits::default()
+        };
+        WebState {
+            owner,
+            names: self.names.clone(),
+            host: host_name(),
+            shows_money: self.shows_money,
+            job_forms: self.job_forms,
+            stock: self.stock.clone(),
+            job_page_prefix: self.job_page_prefix.clone(),
+            container_slot: self.container_slot,
+            sessions: Sessions::new(self.session_key, self.limits.session_s),
+            streams: EventStreams::default(),
+            plays: Some(Arc::clone(&self.plays)),
+            ports: self.ports,
+            limits,
+        }
+    }
+}
+
 impl WebThread {
-    /// Serves HTTP on `listener`, and at a socket if there is one.
     pub(super) fn start(
         listener: TcpListener,
         socket: Option<&WebSocket>,
@@ -69,28 +88,7 @@ impl WebThread {
         options: &WebOptions,
     ) -> io::Result<Self> {
         let socket = socket.map(WebSocket::share).transpose()?;
-        let limits = WebLimits {
-            connections: options.limits.max_connections,
-            header_bytes: options.limits.max_header_bytes.max(MIN_HEADER_BYTES),
-            header_read: Duration::from_millis(options.limits.header_timeout_ms),
-            drain: DRAIN,
-            ..WebLimits::default()
-        };
-        let state = WebState {
-            owner,
-            names: options.names.clone(),
-            host: host_name(),
-            shows_money: options.shows_money,
-            job_forms: options.job_forms,
-            stock: options.stock.clone(),
-            job_page_prefix: options.job_page_prefix.clone(),
-            container_slot: options.container_slot,
-            sessions: Sessions::new(options.session_key, options.limits.session_s),
-            streams: EventStreams::default(),
-            plays: Some(Arc::clone(&options.plays)),
-            ports: options.ports,
-            limits,
-        };
+        let state = options.state(owner);
         let (stop, stopped) = oneshot::channel::<()>();
         let (ending, ended) = mpsc::channel::<()>();
         let (starting, begun) = mpsc::channel::<io::Result<()>>();

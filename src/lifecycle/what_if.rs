@@ -14,10 +14,8 @@ use crate::store::{RecordedSize, RecordedSpan, StoreError, read_recording, recor
 use super::ruling_scheduler::RulingScheduler;
 use super::serve_error::ServeError;
 
-/// What is asked for.
 #[derive(Clone, Debug)]
 pub(crate) struct PlayQuestion {
-    /// Another scheduler.
     pub(crate) scheduler: Option<SchedulerName>,
     /// Keys with other values, `KEY=VALUE`.
     pub(crate) set: Vec<String>,
@@ -25,36 +23,24 @@ pub(crate) struct PlayQuestion {
     pub(crate) nodes: Option<usize>,
     /// Whether deadline orders are kept.
     pub(crate) with_orders: bool,
-    /// Which jobs.
     pub(crate) span: RecordedSpan,
     /// Whether each job is shown.
     pub(crate) shows_jobs: bool,
 }
 
-/// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum PlayFailure {
-    /// The settings of the first play.
     #[error("as configured: {0}")]
     Configured(Box<ServeError>),
-    /// The settings of the second play.
     #[error("as asked: {0}")]
     Asked(Box<ServeError>),
-    /// The recorded state.
     #[error("{0}")]
     Store(#[from] StoreError),
-    /// Nothing to play.
     #[error(
         "{} has no finished job that was submitted in that time ({unfinished} are not finished): expected at least one",
         .place.display()
     )]
-    NoJobs {
-        /// The database.
-        place: PathBuf,
-        /// Jobs of that time that are not finished.
-        unfinished: usize,
-    },
-    /// Nothing to play on.
+    NoJobs { place: PathBuf, unfinished: usize },
     #[error("{} has no record of TaskTrackers of that time: programs before this command kept none", .0.display())]
     NoTrackers(PathBuf),
     /// More to play than is permitted.
@@ -62,12 +48,7 @@ pub(crate) enum PlayFailure {
         "{} jobs with {} tasks were submitted in that time: expected at most {} with {}; ask for a shorter time",
         .found.jobs, .found.tasks, .most.jobs, .most.tasks
     )]
-    TooMuch {
-        /// What there is.
-        found: RecordedSize,
-        /// What is permitted.
-        most: RecordedSize,
-    },
+    TooMuch { found: RecordedSize, most: RecordedSize },
     /// It may not continue.
     #[error("the plays were ended before they were over")]
     Ended,
@@ -150,11 +131,7 @@ fn play(
     Ok(compare(&recording, configured, asked, question.shows_jobs))
 }
 
-/// The settings of an engine that a start at `wall_ms` would make, after a last choice of a scheduler; all hosts are
-/// admitted.
-///
-/// # Errors
-/// A setting or a file that it names is not valid.
+/// The settings of an engine that a start at `wall_ms` would make, after a last choice of a scheduler; all hosts are admitted.
 fn play_config(
     options: &LoadOptions,
     stored: Option<&SchedulerChoice>,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, AttemptState, TrackerId, Violations};
 use crate::wire::Phase;
 
-use super::{CounterValues, Diagnostics};
+use super::CounterValues;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -13,7 +13,6 @@ pub enum AttemptRole {
     JobSetup,
     /// The job's cleanup: its commit or abort.
     JobCleanup,
-    /// A map or reduce of the job.
     Work,
     /// The task-cleanup of an attempt, under that attempt's own id.
     TaskCleanup,
@@ -41,7 +40,6 @@ pub enum KillRequest {
     Preempt,
 }
 
-/// One run of a task.
 #[derive(Clone, Debug)]
 pub(crate) struct Attempt {
     /// Never used twice for one task.
@@ -64,8 +62,7 @@ pub(crate) struct Attempt {
     pub(crate) close_sent: bool,
     /// The end requested by a user, or by preemption once its tracker was ordered to kill it.
     pub(crate) kill_request: Option<KillRequest>,
-    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is
-    /// done by then.
+    /// Why it is preempted, until its tracker is ordered to kill it at the next heartbeat; dropped when the attempt is done by then.
     pub(crate) preemption: Option<Arc<str>>,
     /// Whether its tracker was ordered to kill it for another queue.
     pub(crate) was_preempted: bool,
@@ -156,7 +153,6 @@ impl Attempt {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// Whether it waits for its task-cleanup or is in it.
     pub(crate) fn is_unclean(&self) -> bool {
         matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean)
     }
@@ -175,7 +171,6 @@ impl Attempt {
         format!("Lost task tracker: {tracker}")
     }
 
-    /// Sets its status text, cut at [`Self::MAX_STATE_TEXT_BYTES`].
     pub(crate) fn set_state_text(&mut self, mut text: String) {
         text.truncate(text.floor_char_boundary(Self::MAX_STATE_TEXT_BYTES));
         self.state_text = text;
@@ -198,6 +193,52 @@ pub(crate) fn report_effect(old: AttemptState, new: AttemptState, cleaning: bool
         (S::Running, S::Unassigned) => ReportEffect::Update,
         _ if old == new => ReportEffect::Update,
         _ => ReportEffect::Transition,
+    }
+}
+
+/// Texts in order of arrival (1.2.1 `TaskInProgress.addDiagnosticInfo`).
+///
+/// Invariant: no text is empty, and all of them joined are at most [`Self::MAX_BYTES`] long.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Diagnostics(Vec<Box<str>>);
+
+impl From<String> for Diagnostics {
+    fn from(text: String) -> Self {
+        let mut diagnostics = Self::default();
+        diagnostics.add(&text);
+        diagnostics
+    }
+}
+
+impl Diagnostics {
+    /// Most that is kept for one attempt, bytes: later texts are dropped.
+    pub(crate) const MAX_BYTES: usize = crate::wire::limits::DIAGNOSTICS_BYTES;
+
+    /// Appends a text, cut to the room left.
+    pub(crate) fn add(&mut self, text: &str) {
+        let used: usize = self.0.iter().map(|text| text.len() + 1).sum();
+        let room = Self::MAX_BYTES.saturating_sub(used);
+        let kept = &text[..text.floor_char_boundary(room)];
+        if !kept.is_empty() {
+            self.0.push(kept.into());
+        }
+    }
+
+    pub(crate) fn texts(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().map(|text| &**text)
+    }
+
+    /// All texts, one a line: a client that prints them one by one shows the same.
+    pub(crate) fn joined(&self) -> String {
+        self.0.join("\n")
+    }
+
+    pub(crate) fn ends_with(&self, text: &str) -> bool {
+        self.0.last().is_some_and(|last| last.ends_with(text))
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
     }
 }
 
@@ -272,5 +313,29 @@ mod tests {
         assert_eq!(report_effect(S::KilledUnclean, S::Killed, false), ReportEffect::Ignore);
         assert_eq!(report_effect(S::KilledUnclean, S::KilledUnclean, true), ReportEffect::Update);
         assert_eq!(report_effect(S::KilledUnclean, S::Running, false), ReportEffect::Ignore);
+    }
+
+    #[test]
+    fn texts_stay_apart_and_empty_ones_are_none() {
+        let mut diagnostics = Diagnostics::default();
+        diagnostics.add("");
+        assert!(diagnostics.is_empty());
+        diagnostics.add("disk on fire\n");
+        diagnostics.add("killed");
+        assert_eq!(diagnostics.texts().collect::<Vec<_>>(), ["disk on fire\n", "killed"]);
+        assert_eq!(diagnostics.joined(), "disk on fire\n\nkilled");
+    }
+
+    #[test]
+    fn they_are_bounded_and_cut_at_characters() {
+        for text in ["ä", "x", "more than one character"] {
+            let mut diagnostics = Diagnostics::default();
+            diagnostics.add(&"ä".repeat(100));
+            for _ in 0..Diagnostics::MAX_BYTES {
+                diagnostics.add(text);
+            }
+            let bytes = diagnostics.joined().len();
+            assert!((Diagnostics::MAX_BYTES - 2..=Diagnostics::MAX_BYTES).contains(&bytes), "{bytes} bytes of {text}");
+        }
     }
 }

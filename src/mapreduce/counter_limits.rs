@@ -26,9 +26,6 @@ pub enum CountersExceeded {
 impl CounterLimits {
     /// Applies the limits to the sums of a job, in which no name is repeated: names that are too long lose their
     /// beginning, and counters whose names are then equal are added up.
-    ///
-    /// # Errors
-    /// [`CountersExceeded`]: there are too many.
     pub(crate) fn apply(&self, counters: Counters) -> Result<Counters, CountersExceeded> {
         let counters = if self.fits(&counters) { counters } else { self.shorten_all(counters) };
         let count: usize = counters.groups.iter().map(|group| group.counters.len()).sum();
@@ -71,7 +68,6 @@ impl CounterLimits {
         Counters { groups: groups.collect() }
     }
 
-    /// Shortens the name of a counter; the display name keeps it whole.
     fn shorten(&self, counter: Counter) -> Counter {
         let name = end_of(&counter.name.0, self.name_length);
         if name.len() == counter.name.0.len() {
@@ -106,9 +102,6 @@ impl CountersExceeded {
 
 impl Job {
     /// The server's own counters and the sums over maps and reduces; setup and cleanup are not in the sums.
-    ///
-    /// # Errors
-    /// [`CountersExceeded`]: there are too many.
     pub(crate) fn counters(&self, limits: &CounterLimits) -> Result<Counters, CountersExceeded> {
         if let Some(finished_summary) = &self.finished_summary {
             return Ok(finished_summary.counters());

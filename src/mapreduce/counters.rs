@@ -11,7 +11,6 @@ use crate::wire::{Counter, CounterGroup, Counters, ReportedCounters, Text};
 /// Names of counters in the order in which a task sends them; their values are stored separately, in the same order.
 #[derive(Debug, Default)]
 pub struct CounterSchema {
-    /// As encoded on the wire.
     encoded: Box<[u8]>,
     /// All values zero.
     names: Counters,
@@ -21,7 +20,6 @@ pub struct CounterSchema {
     reduce_shuffle_bytes: Option<usize>,
 }
 
-/// The counters of one attempt.
 #[derive(Clone, Debug)]
 pub struct CounterValues {
     schema: Arc<CounterSchema>,
@@ -34,7 +32,6 @@ pub struct CounterValues {
 pub struct CounterInterner {
     // Looked up by the hash of the names; iterated only to drop entries, where order does not matter.
     schemas: FxHashMap<u64, Vec<Arc<CounterSchema>>>,
-    /// Approximate memory of the names.
     bytes: usize,
     /// Size at which unused names are dropped.
     shrink_at_bytes: usize,
@@ -50,8 +47,7 @@ const MAX_NAMES_BYTES: usize = 64 << 20;
 
 /// A running sum over the counters of many attempts.
 ///
-/// Attempts of a job send mostly the same names; where each sends its own, those beyond `MAX_SCHEMAS` are added by
-/// name.
+/// Attempts of a job send mostly the same names; where each sends its own, those beyond `MAX_SCHEMAS` are added by name.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct CounterSum {
     parts: Vec<SchemaSum>,
@@ -161,7 +157,6 @@ impl CounterValues {
         Arc::as_ptr(&self.values)
     }
 
-    /// The values, in the order of the names.
     pub(crate) fn values(&self) -> &[i64] {
         &self.values
     }
@@ -172,7 +167,6 @@ impl CounterSum {
         self.apply(values, i64::wrapping_add, 1);
     }
 
-    /// Subtracts counters that were added.
     pub(crate) fn subtract(&mut self, values: &CounterValues) {
         self.apply(values, i64::wrapping_sub, -1);
     }

@@ -12,7 +12,6 @@ use super::job_state::{Ending, JobOutcome, JobState};
 use super::{Attempt, JobContext, JobFact, TaskState};
 
 impl Job {
-    /// An attempt has succeeded: its task is done.
     pub(super) fn complete_task(&mut self, key: TaskKey, position: usize, context: &mut JobContext<'_>) {
         let event = self.add_event(key, position, CompletionStatus::Succeeded, context);
         let id = self.task_id(key);
@@ -88,8 +87,7 @@ impl Job {
         }
         let (waits, task_state) = (task.state == TaskState::Waiting, task.state);
         self.refresh_counters(key);
-        // No reduce needs to wait for a task that was given up, by this attempt or before it (1.2.1
-        // `JobInProgress.updateTaskStatus`).
+        // No reduce needs to wait for a task that was given up, by this attempt or before it (1.2.1 `JobInProgress.updateTaskStatus`).
         let status = match task_state {
             TaskState::Failed | TaskState::Killed => CompletionStatus::TipFailed,
             _ if failed => CompletionStatus::Failed,
@@ -136,7 +134,6 @@ impl Job {
         }
     }
 
-    /// Adds input and output of a finished map.
     pub(super) fn record_output(&mut self, key: TaskKey, position: usize) {
         let TaskKey::Work(Kind::Map, number) = key else { return };
         let Some(split) = self.splits.splits().get(number as usize) else { return };
@@ -200,7 +197,6 @@ impl Job {
         context.nodes.get(tracker).map(|info| info.host)
     }
 
-    /// Appends a completion event and returns its index.
     fn add_event(
         &mut self,
         key: TaskKey,

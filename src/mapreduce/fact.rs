@@ -41,7 +41,6 @@ impl AcceptedJob {
         self.plan.map(|plan| ChangedDeadline { spec: self.spec.deadline.clone(), plan: Some(plan) })
     }
 
-    /// Approximate memory beside its tasks, bytes.
     pub(crate) fn bytes(&self) -> u64 {
         job_bytes(&self.spec, &self.splits, self.token_file.len())
     }
@@ -124,7 +123,6 @@ pub enum JobFact {
         /// When, epoch ms.
         at_ms: i64,
     },
-    /// An attempt ended or became unclean.
     AttemptEnded(Box<EndedAttempt>),
     /// A live attempt has reported what its tracker will not repeat.
     AttemptReported {

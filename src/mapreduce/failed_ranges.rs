@@ -1,5 +1,4 @@
-//! Records that a task skips because attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`,
-//! `SortedRanges`).
+//! Records that a task skips because attempts have failed at them (1.2.1 `TaskInProgress.FailedRanges`, `SortedRanges`).
 //!
 //! In skipping mode an attempt reports its current range of records. The next attempt skips the range of a failed one
 //! if that is short enough; else the range is bisected, and the next attempt is a test: it runs the first half alone.

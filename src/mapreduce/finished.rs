@@ -1,14 +1,14 @@
-//! Jobs that ended before a restart: status and counters stay in memory, their tasks only in the database.
+//! Jobs whose tasks are only in the database: those that ended before a restart, and finished ones whose tasks leave memory.
 
 use std::sync::Arc;
 
-use crate::model::{AttemptState as S, Kind, Now, Violations};
+use crate::model::{AttemptState as S, CounterLimits, Kind, Now, PerKind, Violations};
 use crate::scheduler::AppId;
 
-use super::finished_summary::FinishedSummary;
 use super::job::Job;
 use super::job_state::{JobOutcome, JobState};
-use super::{FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
+use super::task_tally::FinishedSummary;
+use super::{CounterInterner, FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
 impl Job {
     /// A job as it was at its end. `app` is an id that no other job has; the scheduler need not know it.
@@ -52,9 +52,30 @@ impl Job {
         job
     }
 
-    /// Whether its tasks and events are only in the database.
     pub(crate) fn is_without_tasks(&self) -> bool {
         self.finished_summary.is_some()
+    }
+
+    /// Whether its tasks are not needed any more: it is over and none of them holds a slot.
+    pub(crate) fn can_retire_tasks(&self) -> bool {
+        let holds = |kind: Kind| {
+            let of_job = [&self.setup[kind], &self.cleanup[kind]].into_iter();
+            of_job.flat_map(|task| &task.attempts).any(|attempt| attempt.holds_slot)
+        };
+        self.is_over() && Kind::ALL.into_iter().all(|kind| self.slot_holders[kind].is_empty() && !holds(kind))
+    }
+
+    /// Drops tasks, events and splits; keeps status and counters. From now on tasks are only in the database.
+    pub(crate) fn retire_tasks(&mut self, interner: &mut CounterInterner, limits: &CounterLimits) {
+        if self.is_without_tasks() || !self.can_retire_tasks() {
+            return;
+        }
+        let counters = self.counters(limits).unwrap_or_default();
+        self.finished_summary = Some(Box::new(FinishedSummary::of(interner.intern(&(&counters).into()))));
+        self.work = PerKind::default();
+        self.events = Vec::new();
+        self.counter_sums = PerKind::default();
+        self.splits = Arc::new(SplitTable::default());
     }
 }
 

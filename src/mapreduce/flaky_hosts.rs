@@ -53,7 +53,6 @@ impl FlakyHosts {
         self.flaky > 0 && self.is_in_force(trackers) && self.failures.get(&host).is_some_and(|n| *n >= self.limit)
     }
 
-    /// Flaky hosts with their failures.
     pub(super) fn with_failures(&self) -> impl Iterator<Item = (HostId, u32)> {
         let limit = self.limit;
         self.failures.iter().filter(move |(_, failures)| **failures >= limit).map(|(host, failures)| (*host, *failures))

@@ -1,4 +1,4 @@
-//! One job: its tasks, its demand and its life cycle (1.2.1 `JobInProgress`).
+//! One job: its tasks, its costs and its life cycle (1.2.1 `JobInProgress`).
 
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroU32;
@@ -7,12 +7,11 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use crate::model::{FactNumber, JobId, Kind, PerKind, Priority, RunState, TaskId, TrackerId, Violations, lower, raise};
-use crate::scheduler::constraint::{ChangedDeadline, JobEstimate};
-use crate::scheduler::{AppId, AppSize, AppSpec, HostId, Scheduler, Topology};
+use crate::scheduler::constraint::{ChangedDeadline, DeadlineSpec, JobEstimate, KnownCosts, Seconds};
+use crate::scheduler::{AppId, AppSpec, HostId, Scheduler, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
-use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
@@ -20,11 +19,8 @@ use super::output_estimate::OutputEstimate;
 use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
-use super::task_tally::BadEnds;
-use super::{
-    AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobContext, JobFact, JobSpec, SplitHost, SplitTable, Task,
-    TaskState,
-};
+use super::task_tally::{BadEnds, FinishedSummary};
+use super::{AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobSpec, SplitHost, SplitTable, Task};
 
 /// A task of a job by its purpose.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,7 +59,6 @@ pub(super) struct JobCounts {
 #[derive(Debug)]
 pub(crate) struct Job {
     pub(crate) id: JobId,
-    /// Its id at the scheduler.
     pub(crate) app: AppId,
     /// Slots that its next attempts take, as in its [`AppSpec`].
     pub(super) slots_per_task: PerKind<NonZeroU32>,
@@ -82,9 +77,7 @@ pub(crate) struct Job {
     /// When it ended, epoch ms; 0 = not.
     pub(crate) finish_ms: i64,
     pub(crate) priority: Priority,
-    /// The pool it was moved to.
     pub(crate) pool: Option<Arc<str>>,
-    /// Its deadline, if it was changed.
     pub(crate) changed_deadline: Option<Arc<ChangedDeadline>>,
     /// What is believed of its costs beside what it states.
     pub(crate) estimate: JobEstimate,
@@ -285,12 +278,10 @@ impl Job {
         }
     }
 
-    /// Whether its end may be known.
     pub(crate) fn is_end_reported(&self) -> bool {
         self.is_over() && !self.is_end_withheld
     }
 
-    /// Withholds its end from clients and pages, or no longer does.
     pub(crate) fn withhold_end(&mut self, is_withheld: bool) {
         self.is_end_withheld = is_withheld;
     }
@@ -305,7 +296,6 @@ impl Job {
         matches!(self.state, JobState::Over(_))
     }
 
-    /// Whether it is over or its end is decided.
     pub(crate) fn is_over_or_ending(&self) -> bool {
         self.is_over() || self.ending.is_some()
     }
@@ -330,7 +320,6 @@ impl Job {
         scheduler.set_slots_per_task(self.app, slots);
     }
 
-    /// Slots that each of its next maps or reduces takes.
     pub(crate) fn slots_per_task(&self, kind: Kind) -> u32 {
         self.slots_per_task[kind].get()
     }
@@ -348,8 +337,7 @@ impl Job {
         if self.is_over_or_ending() { PerKind::default() } else { PerKind::new(of(Kind::Map), of(Kind::Reduce)) }
     }
 
-    /// Maps or reduces that are neither done nor given up.
-    fn undone(&self, kind: Kind) -> u32 {
+    pub(super) fn undone(&self, kind: Kind) -> u32 {
         self.total()[kind].saturating_sub(self.finished[kind] + self.failed[kind])
     }
 
@@ -405,7 +393,6 @@ impl Job {
         }
     }
 
-    /// The hosts with the input of a task.
     pub(super) fn preferred_hosts_of(&self, key: TaskKey) -> Arc<[HostId]> {
         match key {
             TaskKey::Work(Kind::Map, number) => {
@@ -435,8 +422,7 @@ impl Job {
         }
     }
 
-    /// Changes the state; false, and nothing has changed, where [`JobState::can_become`] forbids it. The only place
-    /// that changes the state.
+    /// Changes the state; false, and nothing has changed, where [`JobState::can_become`] forbids it. The only place that changes the state.
     pub(super) fn enter_state(&mut self, next: JobState) -> bool {
         let may = self.state.can_become(next);
         if may {
@@ -447,7 +433,6 @@ impl Job {
         may
     }
 
-    /// Number of FAILED attempts that fails a task of that kind.
     pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
         let limit = match kind {
             Kind::Map => self.spec.map_max_attempts,
@@ -456,118 +441,66 @@ impl Job {
         limit.max(1)
     }
 
-    /// Requests the maps after the setup succeeded, and the reduces when none must wait for maps.
-    pub(super) fn start_work(&mut self, context: &mut JobContext<'_>) {
-        if !self.enter_running(context) {
-            return;
-        }
-        self.waiting = PerKind::new(
-            PendingTasks::maps(&self.preferred_hosts, &self.racks),
-            PendingTasks::reduces(self.total().reduce),
-        );
-        for place in &self.preferred_hosts {
-            context.scheduler.request_slots(self.app, Kind::Map, place, 1);
-        }
-        self.refresh_reduce_requests(context);
-        self.schedule_straggler_check(context);
-    }
-
-    /// Enters RUNNING after the setup succeeded; false when the job was set up before, or is over.
-    pub(super) fn enter_running(&mut self, context: &mut JobContext<'_>) -> bool {
-        let may = self.enter_state(JobState::Running);
-        if may {
-            context.facts.push(JobFact::Running { job: self.id, at_ms: context.now.wall_ms });
-        }
-        may
-    }
-
-    /// Whether enough maps are done for reduces to start; a map that loses its output may undo that.
-    pub(super) fn are_reduces_due(&self) -> bool {
-        self.finished.map + self.failed.map >= slowstart_maps(&self.spec)
-    }
-
-    /// Requests the reduces once enough maps are done, and withdraws them where too few are since maps lost their output.
-    pub(super) fn refresh_reduce_requests(&mut self, context: &mut JobContext<'_>) {
-        if self.state != JobState::Running || self.reduces_requested == self.are_reduces_due() {
-            return;
-        }
-        self.reduces_requested = !self.reduces_requested;
-        let waiting = u32::try_from(self.waiting.reduce.len()).unwrap_or(u32::MAX);
-        if self.reduces_requested {
-            context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
-        } else {
-            context.scheduler.withdraw_request(self.app, Kind::Reduce, &[], waiting);
-        }
-    }
-
-    /// Updates the scheduler and the housekeeping queue after a change.
-    pub(super) fn refresh(&mut self, context: &mut JobContext<'_>) {
-        self.check_counts(context.violations);
-        self.refresh_housekeeping(context.housekeeping);
-        context.scheduler.set_pending(self.app, self.hadoop_pending());
-        self.refresh_awaits_setup(context);
-        context.scheduler.set_task_needs(self.app, self.task_needs(context.nodes));
-        context.scheduler.set_size(self.app, self.app_size());
-    }
-
-    fn check_counts(&self, violations: &mut Violations) {
-        for kind in Kind::ALL {
-            let (finished, failed, running) = (self.finished[kind], self.failed[kind], self.running_tasks[kind]);
-            // The tasks of a job that ends are killed one by one.
-            let running = if self.is_over_or_ending() { 0 } else { running };
-            let total = u64::from(finished) + u64::from(failed) + u64::from(running);
-            violations.check(total <= u64::from(self.total()[kind]), || {
-                format!(
-                    "{} has {finished} finished, {failed} failed and {running} running {kind:?} tasks of {}",
-                    self.id,
-                    self.total()[kind]
-                )
-            });
-        }
-    }
-
-    fn app_size(&self) -> AppSize {
-        if self.state != JobState::Running {
-            return AppSize::default();
-        }
-        let unfinished = |kind: Kind| self.total()[kind].saturating_sub(self.finished[kind]);
-        let reduces = if self.are_reduces_due() { unfinished(Kind::Reduce) } else { 0 };
-        AppSize {
-            tasks: if self.ending.is_none() { self.total() } else { PerKind::default() },
-            unfinished: PerKind::new(unfinished(Kind::Map), reduces),
-            left: PerKind::new(self.undone(Kind::Map), self.undone(Kind::Reduce)),
-        }
-    }
-
-    /// Whether every map and reduce is done or given up.
-    pub(super) fn is_work_over(&self) -> bool {
-        Kind::ALL.iter().all(|kind| self.finished[*kind] + self.failed[*kind] >= self.total()[*kind])
-    }
-
-    /// Adds the job to the queues for setup, cleanup and task-cleanup, or removes it.
-    pub(super) fn refresh_housekeeping(&mut self, housekeeping: &mut HousekeepingQueue) {
-        let idle = |tasks: &PerKind<Task>| {
-            Kind::ALL.iter().all(|kind| tasks[*kind].state == TaskState::Waiting && !tasks[*kind].has_live_attempt())
-        };
-        let may_begin = self.ending.is_none() && self.unknown_attempts == 0 && !self.is_paused;
-        let setup = self.state == JobState::Prep && may_begin && idle(&self.setup);
-        let due = self.ending.is_some() || (self.state == JobState::Running && self.is_work_over());
-        let cleanup = !self.is_over() && due && idle(&self.cleanup);
-        set_member(&mut housekeeping.setup, self.id, setup);
-        set_member(&mut housekeeping.cleanup, self.id, cleanup);
-        for kind in Kind::ALL {
-            let waits = !self.is_over_or_ending() && !self.task_cleanups[kind].is_empty();
-            set_member(&mut housekeeping.task_cleanup[kind], self.id, waits);
-        }
-        self.list_if_flaky(housekeeping);
-    }
-
     /// Whether an attempt of `task` may run on a host: never where the task failed, unless it failed on every host with
     /// slots of its kind (1.2.1 counts all hosts, and may wait forever).
     pub(super) fn can_run_task_on(task: &Task, kind: Kind, host: HostId, hosts: EligibleHosts<'_>) -> bool {
         task.failed_hosts.is_empty()
             || !task.failed_hosts.contains(&host)
             || task.failed_hosts.iter().filter(|host| hosts.offers(**host, kind)).count() >= hosts.offering(kind).max(1)
+    }
+
+    pub(crate) fn deadline(&self) -> Option<&DeadlineSpec> {
+        match &self.changed_deadline {
+            Some(changed) => changed.spec.as_ref(),
+            None => self.spec.deadline.as_ref(),
+        }
+    }
+
+    /// Of a job that ended after its deadline: how late, as schedulers report on jobs that run.
+    pub(crate) fn report_late_end(&self) -> Option<String> {
+        let us = |ms: i64| ms.saturating_mul(1_000);
+        let due_us = self.deadline().filter(|_| self.is_over())?.due_us(self.submit_ms);
+        let late_us = us(self.finish_ms).saturating_sub(due_us);
+        let seconds = |us: i64| Seconds { us };
+        (late_us > 0).then(|| {
+            let after = seconds(due_us.saturating_sub(us(self.submit_ms)));
+            format!("Deadline {after} s (left {} s, LATE). Ended after its deadline.", seconds(-late_us))
+        })
+    }
+
+    pub(super) fn add_task_cost(&mut self, key: TaskKey, position: usize) {
+        let TaskKey::Work(kind, number) = key else { return };
+        let Some(attempt) = self.task(key).attempts.get(position) else { return };
+        let mut costs = self.task_costs;
+        match kind {
+            Kind::Map => {
+                let Some(split) = self.splits.splits().get(number as usize) else { return };
+                let input = u64::try_from(split.length_bytes).unwrap_or(0);
+                costs.add_map(attempt, input, self.splits.volume().largest_bytes);
+            }
+            Kind::Reduce => costs.add_reduce(attempt, self.spec.reduces),
+        }
+        self.task_costs = costs;
+    }
+
+    /// When the newest of its running attempts of a kind was launched, ms of the monotonic clock.
+    pub(crate) fn newest_launch_mono_ms(&self, kind: Kind) -> Option<u64> {
+        self.slot_holders[kind].last().map(|(launch_mono_ms, ..)| *launch_mono_ms)
+    }
+
+    pub(crate) fn known_costs(&self) -> KnownCosts {
+        self.task_costs.known()
+    }
+
+    /// The time of its slowest map that is done, microseconds; none: none is.
+    pub(crate) fn slowest_map_us(&self) -> Option<u64> {
+        self.task_costs.slowest_map_us()
+    }
+
+    /// What its first maps cost, once enough of them are done: a tenth, but no fewer than three.
+    pub(crate) fn first_maps_us_per_mb(&self) -> Option<u64> {
+        let enough = self.spec.maps.div_ceil(PART_OF_FIRST_MAPS).max(FIRST_MAPS);
+        self.task_costs.map_us_per_mb().filter(|_| self.finished.map >= enough)
     }
 }
 
@@ -582,10 +515,7 @@ fn tasks(count: u32) -> Vec<Task> {
     (0..count).map(|_| Task::new()).collect()
 }
 
-pub(super) fn set_member(set: &mut BTreeSet<JobId>, job: JobId, member: bool) {
-    if member {
-        set.insert(job);
-    } else {
-        set.remove(&job);
-    }
-}
+/// Fewest maps that show what a map of the job costs, but for a part of all of them.
+const FIRST_MAPS: u32 = 3;
+/// A job's first maps are one in so many.
+const PART_OF_FIRST_MAPS: u32 = 10;

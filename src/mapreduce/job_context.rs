@@ -9,14 +9,12 @@ use super::{CounterInterner, JobFact, NodeRegistry};
 
 /// The parts of the engine that a job uses.
 pub(crate) struct JobContext<'a> {
-    /// Takes requests for slots and released slots.
     pub(crate) scheduler: &'a mut Scheduler,
     pub(crate) interner: &'a mut CounterInterner,
     pub(crate) nodes: &'a NodeRegistry,
     /// Jobs with attempts that the scheduler does not assign.
     pub(crate) housekeeping: &'a mut HousekeepingQueue,
     pub(crate) facts: &'a mut Vec<JobFact>,
-    /// How many counters the job may have.
     pub(crate) counter_limits: CounterLimits,
     pub(crate) violations: &'a mut Violations,
     pub(crate) now: Now,
@@ -26,11 +24,9 @@ pub(crate) struct JobContext<'a> {
 /// before any that the scheduler grants, in order of job id (1.2.1 `JobTracker.getSetupAndCleanupTasks`).
 #[derive(Debug, Default)]
 pub(crate) struct HousekeepingQueue {
-    /// Jobs whose cleanup can be launched.
     pub(crate) cleanup: BTreeSet<JobId>,
     /// Jobs with attempts that wait for their task-cleanup.
     pub(crate) task_cleanup: PerKind<BTreeSet<JobId>>,
-    /// Jobs whose setup can be launched.
     pub(crate) setup: BTreeSet<JobId>,
     /// Straggler checks due, by ms of the monotonic clock.
     pub(crate) straggler_checks: BTreeSet<(u64, JobId)>,

@@ -1,12 +1,12 @@
-//! The typed submission of a job.
+//! The typed submission of a job, and its pool under the Fair scheduler.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::{EndNotification, OrderTerms, PerKind, Priority};
 use crate::scheduler::constraint::DeadlineSpec;
+use crate::scheduler::fair::pool_name::pool_of_job;
 use crate::wire::limits::{JOB_NAME_BYTES, shorten};
-
-use super::PoolProperties;
 
 /// A job as its submitter described it. Stored whole, so that a restart needs no other file.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -48,8 +48,7 @@ pub struct JobSpec {
     pub map_memory_mb: Option<u64>,
     /// Memory one reduce asks for, MB: `mapred.job.reduce.memory.mb`.
     pub reduce_memory_mb: Option<u64>,
-    /// Share of maps that must be done before reduces start, millionths:
-    /// `mapred.reduce.slowstart.completed.maps`.
+    /// Share of maps that must be done before reduces start, millionths: `mapred.reduce.slowstart.completed.maps`.
     pub slowstart_millionths: u32,
     /// Part of the trackers that must pass it over before it gets a map far from its input, millionths; 1: by where its
     /// input is. `mapreduce.job.locality.wait.factor`.
@@ -58,8 +57,7 @@ pub struct JobSpec {
     /// Whether tasks that are far behind get a second attempt: `mapred.map.tasks.speculative.execution`,
     /// `mapred.reduce.tasks.speculative.execution`.
     pub speculative: PerKind<bool>,
-    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`,
-    /// `mapred.skip.reduce.max.skip.groups`.
+    /// Most records skipped around a bad one, 0 = none are: `mapred.skip.map.max.skip.records`, `mapred.skip.reduce.max.skip.groups`.
     pub max_skipped: PerKind<u64>,
     /// FAILED attempts of a task after which it runs in skipping mode: `mapred.skip.attempts.to.start.skipping`.
     pub skip_start_attempts: u32,
@@ -88,12 +86,10 @@ pub struct JobSpec {
     /// What the order for its deadline may bid: `mapred.job.deadline.max.rate`, `mapred.job.deadline.max.cost`.
     #[serde(default)]
     pub order: Option<OrderTerms>,
-    /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new
-    /// interface.
+    /// The classes that map and reduce, if it names any: `mapred.mapper.class`, `mapred.reducer.class`, or those of the new interface.
     #[serde(default)]
     pub code: PerKind<Option<String>>,
-    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was
-    /// recorded.
+    /// Whether it was accepted while a market ruled, with a signature of its user. None: it was accepted before this was recorded.
     #[serde(default)]
     pub is_signed: Option<bool>,
     /// Whether the JobTracker's delegation tokens in its credentials are cancelled at its end:
@@ -142,7 +138,6 @@ impl JobSpec {
         self.is_signed.unwrap_or(self.queue == self.user).then_some(&self.user)
     }
 
-    /// Approximate memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         let optional = [&self.view_acl, &self.modify_acl, &self.only_stock, &self.code.map, &self.code.reduce];
         let optional = optional.into_iter().chain([&self.submit_host, &self.submit_address]).flatten();
@@ -151,9 +146,7 @@ impl JobSpec {
         let texts = own.into_iter().chain(optional).chain(url);
         size_of::<Self>() + texts.map(String::len).sum::<usize>() + self.pool_properties.bytes()
     }
-}
 
-impl JobSpec {
     /// A job that configures nothing: Hadoop's defaults. For simulations, tests and benchmarks.
     pub fn with_defaults(user: &str, queue: &str, maps: u32, reduces: u32) -> Self {
         Self {
@@ -196,5 +189,55 @@ impl JobSpec {
             submit_host: None,
             submit_address: None,
         }
+    }
+
+    /// The pool of the job: the one it was moved to, else the one it names, else the value of `property`.
+    pub(crate) fn pool<'a>(&'a self, moved_to: Option<&'a str>, property: &str) -> &'a str {
+        let named = moved_to.or_else(|| self.pool_property(POOL_PROPERTY));
+        pool_of_job(named, self.pool_property(property))
+    }
+
+    fn pool_property(&self, property: &str) -> Option<&str> {
+        match property {
+            "user.name" => Some(&self.user),
+            "mapred.job.queue.name" => Some(&self.queue),
+            _ => self.pool_properties.0.get(property).map(String::as_str),
+        }
+    }
+}
+
+/// The property of a job that names its pool, whatever the scheduler is configured with.
+pub const POOL_PROPERTY: &str = "mapred.fairscheduler.pool";
+
+/// Properties that a Fair scheduler is usually configured to take the pool from, beside user and queue.
+pub(crate) const USUAL_POOL_PROPERTIES: [&str; 2] = ["pool.name", "group.name"];
+
+/// What of job.xml may name the pool under the Fair scheduler, by property (1.2.1 contrib `PoolManager.getPoolName`): another policy may take over
+/// while the job runs.
+#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct PoolProperties(pub BTreeMap<String, String>);
+
+impl PoolProperties {
+    pub(crate) fn bytes(&self) -> usize {
+        self.0.iter().map(|(property, value)| property.len() + value.len()).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_comes_from_a_move_the_job_itself_or_the_configured_property() {
+        let mut spec = JobSpec::with_defaults("ann", "prod", 1, 0);
+        let set = |spec: &mut JobSpec, property: &str, value: &str| {
+            spec.pool_properties.0.insert(property.to_owned(), value.to_owned());
+        };
+        assert_eq!(spec.pool(None, "pool.name"), "default");
+        assert_eq!((spec.pool(None, "user.name"), spec.pool(None, "mapred.job.queue.name")), ("ann", "prod"));
+        set(&mut spec, "pool.name", " ads ");
+        assert_eq!((spec.pool(None, "pool.name"), spec.pool(None, "user.name")), ("ads", "ann"));
+        set(&mut spec, POOL_PROPERTY, "own");
+        assert_eq!((spec.pool(None, "pool.name"), spec.pool(Some("moved"), "pool.name")), ("own", "moved"));
     }
 }

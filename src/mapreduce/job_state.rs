@@ -15,15 +15,11 @@ pub(crate) enum JobState {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobOutcome {
-    /// Its output is committed.
     Succeeded,
-    /// By its own fault.
     Failed,
-    /// By request.
     Killed,
 }
 
-/// A decided end; the cleanup is still to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ending {
     /// FAILED or KILLED.
@@ -42,7 +38,6 @@ impl JobOutcome {
 }
 
 impl JobState {
-    /// Whether a job in this state may change to `next`.
     pub(crate) fn can_become(self, next: JobState) -> bool {
         match (self, next) {
             (JobState::Accepted, JobState::Prep) | (JobState::Prep, JobState::Running) => true,

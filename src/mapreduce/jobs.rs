@@ -25,7 +25,6 @@ pub(crate) struct JobGrants<'a> {
 }
 
 impl Jobs {
-    /// The id of the next job at the scheduler.
     pub(crate) fn next_app_id(&mut self) -> AppId {
         self.last_app = self.last_app.wrapping_add(1);
         AppId::new(self.last_app)
@@ -49,7 +48,6 @@ impl Jobs {
         self.by_app.get_mut(self.by_id.get(&id)?).map(|job| &mut **job)
     }
 
-    /// A job, by its id at the scheduler.
     pub(crate) fn by_app(&self, app: AppId) -> Option<&Job> {
         self.by_app.get(&app).map(|job| &**job)
     }
@@ -74,7 +72,6 @@ impl Jobs {
         self.by_id.len()
     }
 
-    /// The jobs as a source of grants for one heartbeat.
     pub(crate) fn grant_source<'a>(
         &'a mut self,
         nodes: &'a NodeRegistry,

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use crate::model::{AttemptId, AttemptState, Kind, Now, TrackerId, Violations};
-use crate::scheduler::{Distance, HostId, Level, TaskOrigin};
+use crate::scheduler::{Distance, HostId, Level, RackId, TaskOrigin};
 use crate::wire;
 use crate::wire::{CleanupOutcome, Phase, RecordRange, ReduceProgress, SplitIndex, TaskBody, TaskStatus, Text};
 
+use super::failed_ranges::SkipInstructions;
 use super::flaky_hosts::FlakyHosts;
 use super::job::{Job, TaskKey};
 use super::job_state::JobOutcome;
@@ -23,8 +24,7 @@ pub(crate) struct Launch {
 }
 
 impl Job {
-    /// A map or reduce for `tracker`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its
-    /// request.
+    /// A map or reduce for `tracker`, granted by the scheduler: a waiting one, else a straggler; with the hosts of its request.
     pub(crate) fn take_task(
         &mut self,
         kind: Kind,
@@ -54,7 +54,6 @@ impl Job {
         nodes.get(tracker).map_or(Level::Any, |info| self.level(TaskKey::Work(kind, number), info.host, &info.near))
     }
 
-    /// Whether any task of that kind may run on a tracker.
     pub(super) fn can_run_on(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         let is_possible = match kind {
             Kind::Map => self.has_room_on(tracker, nodes),
@@ -247,6 +246,79 @@ impl Job {
 
     pub(super) fn is_task_idle(task: &Task) -> bool {
         !task.is_over() && !task.has_live_attempt()
+    }
+
+    /// The most records, or groups of a reduce, that may be skipped at once; none where nothing is skipped.
+    pub(super) fn longest_skip(&self, key: TaskKey) -> Option<u64> {
+        let TaskKey::Work(kind, _) = key else { return None };
+        let longest = match kind {
+            Kind::Map => self.spec.max_skipped.map,
+            Kind::Reduce => self.spec.max_skipped.reduce,
+        };
+        (longest > 0).then_some(longest)
+    }
+
+    /// Whether new attempts of the task run in skipping mode: it has failed often enough.
+    pub(super) fn is_skipping(&self, key: TaskKey) -> bool {
+        self.longest_skip(key).is_some() && self.task(key).failures >= self.spec.skip_start_attempts
+    }
+
+    pub(super) fn record_skip_range(&mut self, key: TaskKey, report: &TaskStatus) {
+        if self.longest_skip(key).is_none() {
+            return;
+        }
+        let range = match report.state {
+            // A later loss of its output is no fault of a record.
+            AttemptState::Succeeded => RecordRange::default(),
+            _ => report.next_record_range,
+        };
+        let ranges = &mut self.task_mut(key).failed_ranges;
+        if ranges.is_some() || range.length > 0 {
+            ranges.get_or_insert_default().record_range(report.attempt.number, range);
+        }
+    }
+
+    pub(super) fn skip_instructions(&self, key: TaskKey) -> SkipInstructions {
+        let skipping = self.is_skipping(key);
+        match &self.task(key).failed_ranges {
+            Some(ranges) => ranges.instructions(skipping),
+            None => SkipInstructions { skipping, ..SkipInstructions::default() },
+        }
+    }
+
+    /// How far a host is from the nearest input of a map: 0 on it, 1 in its rack, then the groups of racks above (1.2.1
+    /// `JobInProgress.getMatchingLevelForNodes`); none beyond the levels of locality.
+    fn levels_apart(&self, key: TaskKey, host: HostId, near: &[RackId]) -> Option<usize> {
+        let place = self.preferred_hosts_of(key);
+        if place.contains(&host) {
+            return Some(0);
+        }
+        let apart = |there: &[RackId]| {
+            let shared = near.iter().zip(1..).filter_map(|(group, up)| {
+                let down = there.iter().position(|other| other == group)?;
+                Some((down + 1).max(up))
+            });
+            shared.min()
+        };
+        place.iter().filter_map(|host| apart(self.racks.get(host)?)).min()
+    }
+
+    /// The level of a host, near which these racks and groups are, for the input of a map.
+    pub(super) fn level(&self, key: TaskKey, host: HostId, near: &[RackId]) -> Level {
+        match self.levels_apart(key, host, near) {
+            Some(0) => Level::Node,
+            Some(_) => Level::Rack,
+            None => Level::Any,
+        }
+    }
+
+    pub(super) fn count_locality(&mut self, key: TaskKey, host: HostId, near: &[RackId]) {
+        match self.levels_apart(key, host, near) {
+            Some(0) => self.counts.node_local_maps += 1,
+            Some(1) => self.counts.rack_local_maps += 1,
+            Some(_) => self.counts.other_local_maps += 1,
+            None => {}
+        }
     }
 }
 

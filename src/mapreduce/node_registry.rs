@@ -8,7 +8,6 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::{HostId, RackId, Topology};
 
-/// What jobs know of a tracker.
 #[derive(Clone, Debug)]
 pub(crate) struct NodeInfo {
     pub(crate) name: Arc<str>,
@@ -18,7 +17,6 @@ pub(crate) struct NodeInfo {
     pub(crate) near: Arc<[RackId]>,
     /// `http://<host>:<port>` of its web server.
     pub(crate) http: Arc<str>,
-    /// Whether it runs only Hadoop Streaming.
     pub(crate) streaming_only: bool,
     /// Free room in its local directories, bytes; none while it reports none.
     pub(crate) free_disk_bytes: Option<u64>,
@@ -32,7 +30,6 @@ pub(crate) struct NodeRegistry {
     hosts: FxHashMap<HostId, HostNodes>,
     // The registered trackers of each host; never iterated.
     by_host: FxHashMap<HostId, BTreeSet<TrackerId>>,
-    /// Hosts with slots of a kind.
     offering: PerKind<usize>,
     /// Those of them with slots for more than Hadoop Streaming.
     stock_offering: PerKind<usize>,
@@ -48,7 +45,6 @@ pub(crate) struct NodeRegistry {
 #[derive(Clone, Copy, Debug, Default)]
 struct HostNodes {
     trackers: u32,
-    /// Those with slots of a kind.
     offering: PerKind<u32>,
     /// Those of these that run more than Hadoop Streaming.
     stock_offering: PerKind<u32>,
@@ -65,8 +61,7 @@ pub(crate) struct EligibleHosts<'a> {
 const BOTH: PerKind<bool> = PerKind::new(true, true);
 
 impl NodeRegistry {
-    /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without
-    /// slots of its kind.
+    /// A registry in which every host has slots of both kinds, as in 1.2.1: there a task may wait for a host without slots of its kind.
     pub(crate) fn counting_all_hosts() -> Self {
         Self { counts_all_hosts: true, ..Self::default() }
     }
@@ -135,14 +130,12 @@ impl NodeRegistry {
         self.nodes.len()
     }
 
-    /// Sets the free disk space of a tracker, if reported.
     pub(crate) fn set_free_disk(&mut self, tracker: TrackerId, bytes: Option<u64>) {
         if let Some(info) = self.nodes.get_mut(&tracker) {
             info.free_disk_bytes = bytes;
         }
     }
 
-    /// Sets the web server address of a tracker.
     pub(crate) fn set_http(&mut self, tracker: TrackerId, http: &str) {
         if let Some(info) = self.nodes.get_mut(&tracker).filter(|info| *info.http != *http) {
             info.http = http.into();
@@ -224,12 +217,10 @@ impl NodeRegistry {
 }
 
 impl EligibleHosts<'_> {
-    /// Number of hosts with slots of a kind.
     pub(crate) fn offering(&self, kind: Kind) -> usize {
         if self.stock_only { self.registry.stock_offering[kind] } else { self.registry.offering[kind] }
     }
 
-    /// Whether a host has slots of a kind.
     pub(crate) fn offers(&self, host: HostId, kind: Kind) -> bool {
         let Some(host) = self.registry.hosts.get(&host) else { return false };
         let offering = if self.stock_only { host.stock_offering } else { host.offering };

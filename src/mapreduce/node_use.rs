@@ -3,14 +3,14 @@
 use crate::model::{Kind, TrackerId};
 use crate::scheduler::{HostId, TaskNeeds};
 
-use super::job::{set_member, slowstart_maps};
+use super::demand::set_member;
+use super::job::slowstart_maps;
 use super::node_registry::EligibleHosts;
 use super::{HousekeepingQueue, Job, NodeRegistry};
 
 /// Whether and why not a slot of a tracker helps a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodeUse {
-    /// A slot of it would help.
     Useful,
     /// Its tracker runs only Hadoop Streaming, which this job is not.
     Unsupported,
@@ -44,19 +44,16 @@ impl Job {
         self.flaky_hosts.restore_failure(host);
     }
 
-    /// Whether the tracker runs only Hadoop Streaming and the job is not that.
     pub(crate) fn is_unsupported_on(&self, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         self.spec.only_stock.is_some() && nodes.get(tracker).is_some_and(|info| info.streaming_only)
     }
 
-    /// The hosts that the job can choose from.
     pub(super) fn eligible_hosts<'a>(&self, nodes: &'a NodeRegistry) -> EligibleHosts<'a> {
         nodes.eligible_hosts(self.spec.only_stock.is_some())
     }
 
-    /// Whether the job takes no slots of that kind of a tracker: the tracker cannot run it, or too many of its attempts
-    /// failed on that host. Where no other host has such slots the job takes the latter anyway: else it would wait
-    /// forever.
+    /// Whether the job takes no slots of that kind of a tracker: the tracker cannot run it, or too many of its attempts failed on that
+    /// host. Where no other host has such slots the job takes the latter anyway: else it would wait forever.
     pub(crate) fn avoids(&self, kind: Kind, tracker: TrackerId, nodes: &NodeRegistry) -> bool {
         if self.is_unsupported_on(tracker, nodes) {
             return true;
@@ -66,7 +63,6 @@ impl Job {
         is_flaky && self.flaky_hosts().filter(|host| hosts.offers(*host, kind)).count() < hosts.offering(kind)
     }
 
-    /// The hosts on which too many of its attempts failed, avoided or not.
     pub(crate) fn flaky_hosts(&self) -> impl Iterator<Item = HostId> {
         self.flaky_hosts.hosts()
     }

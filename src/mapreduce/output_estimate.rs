@@ -9,11 +9,9 @@ pub(super) struct OutputEstimate {
     input: u128,
     /// The same of the maps done.
     done_input: u128,
-    /// Output of the maps done, bytes.
     done_output: u128,
     /// Successes of maps, reruns included.
     done: u32,
-    /// Fewest maps done for an estimate.
     min_done: u32,
     maps: u32,
 }
@@ -47,7 +45,6 @@ impl OutputEstimate {
         u64::try_from(room).unwrap_or(u64::MAX).min(i64::MAX as u64)
     }
 
-    /// Room that one map will need, bytes.
     pub(super) fn room_per_map_bytes(&self) -> u64 {
         self.total_room_bytes().checked_div(u64::from(self.maps)).unwrap_or(0)
     }

@@ -20,8 +20,7 @@ pub(super) struct PendingTasks {
     fresh: BTreeSet<u32>,
     /// Fresh maps without preferred hosts; they come after maps that are far from their input.
     without_hosts: BTreeSet<u32>,
-    /// Failed tasks, and maps that return for another reason, most failures first; a task does not run again where it
-    /// failed.
+    /// Failed tasks, and maps that return for another reason, most failures first; a task does not run again where it failed.
     returned: BTreeSet<(Reverse<u32>, u32)>,
     are_maps: bool,
     // In reverse order. The maps are never iterated.
@@ -56,7 +55,6 @@ impl PendingTasks {
         Self { fresh: (0..count).collect(), ..Self::default() }
     }
 
-    /// Removes a fresh task.
     pub(super) fn discard(&mut self, task: u32) {
         self.fresh.remove(&task);
         self.without_hosts.remove(&task);
@@ -72,7 +70,6 @@ impl PendingTasks {
         !self.fresh.is_empty() || !self.without_hosts.is_empty() || returned.any(|(_, task)| may_run(*task))
     }
 
-    /// Adds a task again after `failures` failures.
     pub(super) fn requeue(&mut self, task: u32, failures: u32) {
         if failures > 0 || self.are_maps {
             self.returned.insert((Reverse(failures), task));

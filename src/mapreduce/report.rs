@@ -7,21 +7,19 @@ use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES, shorte
 
 use super::attempt::report_effect;
 use super::job::{Job, TaskKey};
-use super::{AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
+use super::{Attempt, AttemptRole, EndedAttempt, JobContext, JobFact, KillRequest, ReportEffect, TaskState};
 
 /// An order to the tracker about an attempt it reported.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum AttemptOrder {
     /// Kill it, or forget it.
     Kill,
-    /// Commit its output.
     Commit,
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ReportResult {
-    /// Whether the response must wait until the report is durable: the tracker drops something once it has the
-    /// response.
+    /// Whether the response must wait until the report is durable: the tracker drops something once it has the response.
     pub(crate) must_be_durable: bool,
     pub(crate) order: Option<AttemptOrder>,
     /// Whether the attempt has left its tracker: neither running nor holding map output.
@@ -40,7 +38,6 @@ impl ReportResult {
 }
 
 impl Job {
-    /// Applies a report from `tracker` on one of the job's attempts.
     pub(crate) fn apply_report(
         &mut self,
         key: TaskKey,
@@ -48,23 +45,16 @@ impl Job {
         tracker: TrackerId,
         context: &mut JobContext<'_>,
     ) -> ReportResult {
-        let number = report.attempt.number;
-        let Some(position) = self.task(key).position(number) else {
+        let Some(position) = self.task(key).position(report.attempt.number) else {
             return ReportResult::of_stray(report.state);
         };
         self.limit_diagnostics(&mut report);
         if self.is_over() {
             return self.apply_report_after_end(key, position, &report, tracker, context);
         }
-        let over = self.is_over_or_ending();
-        let skipping = self.is_skipping(key);
+        let (over, skipping) = (self.is_over_or_ending(), self.is_skipping(key));
         let task = self.task_mut(key);
-        let done_by_other = match task.state {
-            TaskState::Complete(winner) => winner != position,
-            // It was given up; its success comes too late.
-            TaskState::Failed => true,
-            TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
-        };
+        let done_by_other = task.is_done_without(position);
         let attempt = &mut task.attempts[position];
         if attempt.tracker != tracker && attempt.cleanup_tracker != Some(tracker) {
             return ReportResult::of_stray(report.state);
@@ -72,27 +62,17 @@ impl Job {
         let cleaning = attempt.cleanup_tracker == Some(tracker);
         attempt.reported = true;
         let started = report.state != AttemptState::Unassigned && !std::mem::replace(&mut attempt.started, true);
-        let failed_fetches = report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches));
-        let failed_fetches = failed_fetches.unwrap_or_default();
+        let failed_fetches = take_failed_fetches(&mut report);
         let said = !report.diagnostics.is_empty() || !failed_fetches.is_empty();
         let must_be_durable = said || !is_live(report.state);
         // Setups and cleanups leave nothing for a task-cleanup to remove.
         let no_cleanup = (over && !cleaning) || attempt.role != AttemptRole::Work;
         let mut state = effective_state(report.state, attempt.kill_request, done_by_other, no_cleanup);
-        attempt.diagnostics.add(&report.diagnostics);
-        // The fact of an attempt's end has its diagnostics.
-        if said && is_live(report.state) {
-            let diagnostics = attempt.diagnostics.joined();
-            let failed_fetches = failed_fetches.clone();
-            context.facts.push(JobFact::AttemptReported { attempt: report.attempt, diagnostics, failed_fetches });
-        }
-        // A report that is sent again adds nothing: no fact would have it.
-        if done_by_other && report.state == AttemptState::Succeeded && attempt.is_active() {
-            attempt.diagnostics.add("Already completed TIP");
-        }
+        add_diagnostics(attempt, &report, said.then_some(&failed_fetches), context.facts);
+        add_lateness(attempt, report.state, done_by_other);
         if let Some(ranges) = task.failed_ranges.as_mut().filter(|_| skipping && attempt.is_active())
             && state == AttemptState::Succeeded
-            && ranges.record_success(number)
+            && ranges.record_success(report.attempt.number)
         {
             state = AttemptState::Failed;
         }
@@ -101,10 +81,7 @@ impl Job {
         match report_effect(attempt.state, state, cleaning) {
             // The output is not needed any more.
             ReportEffect::Transition if is_lost_output && !self.needs_output(key) => return reported,
-            ReportEffect::Kill => {
-                reported.order = Some(AttemptOrder::Kill);
-                return reported;
-            }
+            ReportEffect::Kill => return ReportResult { order: Some(AttemptOrder::Kill), ..reported },
             ReportEffect::Ignore => {}
             ReportEffect::Update => {
                 self.update_from_report(key, position, report, cleaning, context);
@@ -161,8 +138,7 @@ impl Job {
         }
         let attempt = &mut self.task_mut(key).attempts[position];
         attempt.phase = report.phase;
-        // An attempt that waits for its commit keeps the last status of its run (1.2.1
-        // `TaskInProgress.recomputeProgress`).
+        // An attempt that waits for its commit keeps the last status of its run (1.2.1 `TaskInProgress.recomputeProgress`).
         let waits_for_commit = report.state == AttemptState::CommitPending;
         if !waits_for_commit {
             attempt.progress = clamp(report.progress);
@@ -190,7 +166,6 @@ impl Job {
         self.refresh_task(key, context.violations);
     }
 
-    /// Sets the progress of all tasks of a kind to done.
     pub(super) fn fill_progress(&mut self, kind: Kind) {
         self.progress_sum[kind] = f64::from(self.total()[kind]);
     }
@@ -267,9 +242,8 @@ impl Job {
         self.transition(key, position, state, context);
     }
 
-    /// The tracker that ran the task-cleanup of an attempt is lost: another one runs it, or none when the job ends and its
-    /// own cleanup removes everything. A user's request for its end is lost with it (1.2.1
-    /// `TaskInProgress.incompleteSubTask` removes it).
+    /// The tracker that ran the task-cleanup of an attempt is lost: another one runs it, or none when the job ends and its own cleanup
+    /// removes everything. A user's request for its end is lost with it (1.2.1 `TaskInProgress.incompleteSubTask` removes it).
     pub(crate) fn on_task_cleanup_lost(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if self.is_over() {
@@ -293,7 +267,6 @@ impl Job {
         self.refresh(context);
     }
 
-    /// Ends an attempt that waits for its task-cleanup, or is in it, without it.
     pub(super) fn end_without_cleanup(&mut self, key: TaskKey, number: i32, context: &mut JobContext<'_>) {
         let Some(position) = self.task(key).position(number) else { return };
         if let Some(state) = self.task(key).attempts[position].state_without_cleanup() {
@@ -501,6 +474,32 @@ impl Job {
         }
         self.refresh_releasing(key, scheduler);
         is_first
+    }
+}
+
+fn take_failed_fetches(report: &mut TaskStatus) -> Vec<AttemptId> {
+    report.reduce.as_mut().map(|reduce| std::mem::take(&mut reduce.failed_fetches)).unwrap_or_default()
+}
+
+/// Adds a report's diagnostics to an attempt's: as a fact, with `failed_fetches`, if it says anything and the attempt lives on.
+fn add_diagnostics(
+    attempt: &mut Attempt,
+    report: &TaskStatus,
+    failed_fetches: Option<&Vec<AttemptId>>,
+    facts: &mut Vec<JobFact>,
+) {
+    attempt.diagnostics.add(&report.diagnostics);
+    // The fact of an attempt's end has its diagnostics.
+    if let Some(failed_fetches) = failed_fetches.filter(|_| is_live(report.state)) {
+        let (diagnostics, failed_fetches) = (attempt.diagnostics.joined(), failed_fetches.clone());
+        facts.push(JobFact::AttemptReported { attempt: report.attempt, diagnostics, failed_fetches });
+    }
+}
+
+/// Says of a success that it came too late. A report that is sent again adds nothing: no fact would have it.
+fn add_lateness(attempt: &mut Attempt, reported: AttemptState, done_by_other: bool) {
+    if done_by_other && reported == AttemptState::Succeeded && attempt.is_active() {
+        attempt.diagnostics.add("Already completed TIP");
     }
 }
 

@@ -1,14 +1,9 @@
-//! Restores a job after a restart, from its rows alone.
-//!
-//! Invariant: the inputs of decisions are as they were when the last fact was recorded. Not stored, and reported again:
-//! what trackers say of live attempts before their end, failed fetches, records to skip, preemptions not yet ordered.
-//!
-//! The completion events are in the order in which attempts ended, so they give the order of what happened.
+//! Restores a job after a restart, from its rows alone; numbers new attempts beyond those that other JobTrackers may have launched.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::model::{AttemptState, Kind, Now, PerKind, TrackerId, Violations};
+use crate::model::{AttemptId, AttemptState, Kind, Now, PerKind, TrackerId, Violations};
 use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
@@ -16,7 +11,10 @@ use super::job::{Job, JobEvent, TaskKey};
 use super::job_state::JobState;
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
-use super::{Attempt, AttemptRole, JobContext, KillRequest, StoredAttempt, StoredEvent, StoredJob, TaskState};
+use super::{
+    Attempt, AttemptRole, HousekeepingQueue, JobContext, JobFact, KillRequest, StoredAttempt, StoredEvent, StoredJob,
+    TaskState,
+};
 
 /// The location of a tracker that attempts from before the restart name.
 #[derive(Clone, Debug, Default)]
@@ -30,8 +28,7 @@ pub(crate) struct TrackerLocation {
 pub(crate) type TrackerLocations = BTreeMap<Arc<str>, TrackerLocation>;
 
 impl Job {
-    /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its
-    /// attempts name.
+    /// Restores a new job, which has begun if its rows say so, to the state of its rows. `trackers` are those that its attempts name.
     pub(crate) fn restore(&mut self, stored: StoredJob, trackers: &TrackerLocations, context: &mut JobContext<'_>) {
         self.load_rows(stored, trackers, context.now, context.violations);
         self.trackers.retain(|tracker| context.nodes.get(*tracker).is_some());
@@ -101,35 +98,11 @@ impl Job {
         let host = at.host.as_ref().map(|(host, _)| *host);
         let is_live = stored.is_live();
         let cleanup_tracker = stored.active_cleanup_tracker().map(|name| location_of(name).tracker);
-        let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
-        let mut attempt = Attempt {
-            // It may have started, so it needs a task-cleanup if it is lost.
-            state: if is_live { AttemptState::Running } else { stored.state },
-            cleanup_tracker,
-            slots: stored.slots,
-            holds_slot: is_live || cleanup_tracker.is_some(),
-            // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
-            kill_request: stored
-                .kill_request
-                .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
-            was_preempted: stored.kill_request == Some(KillRequest::Preempt),
-            start_ms: stored.start_ms,
-            finish_ms: stored.finish_ms,
-            shuffle_finish_ms: stored.shuffle_finish_ms,
-            sort_finish_ms: stored.sort_finish_ms,
-            output_bytes: stored.output_bytes,
-            diagnostics: stored.diagnostics.into(),
-            state_text: stored.state_text,
-            counters: stored.counters,
-            ..Attempt::launched(stored.id.number, stored.role, phase, at.tracker, launch_time(stored.launch_ms, now))
-        };
-        if cleanup_tracker.is_some() {
-            // When its task-cleanup was launched is not known: it counts as just launched.
-            attempt.launch_mono_ms = now.mono_ms;
-        }
         let named = [at.tracker].into_iter().chain(stored.cleanup_tracker.iter().map(|name| location_of(name).tracker));
         self.trackers.extend(named);
         self.count_launch(key, stored.role, &at);
+        let (commit_granted, state) = (stored.commit_granted, stored.state);
+        let attempt = restored_attempt(stored, kind, at.tracker, cleanup_tracker, now);
         if let (TaskKey::Work(_, number), true, None) = (key, is_live, cleanup_tracker) {
             self.slot_holders[kind].insert((attempt.launch_mono_ms, number, attempt.number));
         }
@@ -139,7 +112,7 @@ impl Job {
             task.first_launch_ms = attempt.launch_ms;
         }
         let position = task.attempts.len();
-        if stored.commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
+        if commit_granted && !matches!(attempt.state, AttemptState::Failed | AttemptState::Killed) {
             task.committer = Some(position);
         }
         if let (AttemptState::Failed, Some(host)) = (attempt.state, host)
@@ -147,13 +120,13 @@ impl Job {
         {
             task.failed_hosts.push(host);
         }
-        let state = attempt.state;
+        let restored_state = attempt.state;
         task.attempts.push(attempt);
-        self.count_bad_end(key, state);
+        self.count_bad_end(key, restored_state);
         if is_over {
             self.add_slot_time(key, position);
         }
-        if let (AttemptState::Failed, Some(host)) = (stored.state, host) {
+        if let (AttemptState::Failed, Some(host)) = (state, host) {
             self.restore_host_failure(host);
         }
     }
@@ -200,7 +173,6 @@ impl Job {
         }
     }
 
-    /// Replays the ends of attempts in order.
     fn replay_events(&mut self, events: &[StoredEvent]) {
         let is_running = self.state == JobState::Running;
         for (index, event) in events.iter().enumerate() {
@@ -328,10 +300,112 @@ impl Job {
             context.scheduler.request_slots(self.app, Kind::Reduce, &[], waiting);
         }
     }
+
+    /// Whether another JobTracker, or a later state, may have launched attempts of it.
+    pub(crate) fn has_foreign_attempts(&self) -> bool {
+        self.first_attempt > 0
+    }
+
+    pub(crate) fn unknown_attempts(&self) -> u32 {
+        self.unknown_attempts
+    }
+
+    /// Sets that number. The job is not set up while it is above zero: the cleanup of an unknown attempt would remove
+    /// the output of new ones.
+    pub(crate) fn set_unknown_attempts(&mut self, unknown_attempts: u32, housekeeping: &mut HousekeepingQueue) {
+        self.unknown_attempts = unknown_attempts;
+        self.refresh_housekeeping(housekeeping);
+    }
+
+    /// Numbers new attempts above an unknown one. Returns the fact, if that changes anything.
+    pub(crate) fn reserve_numbers_above(&mut self, unknown: AttemptId) -> Option<JobFact> {
+        let key = self.key_of(unknown.task)?;
+        if unknown.number < self.first_attempt.max(self.task(key).next_number()) {
+            return None;
+        }
+        self.first_attempt = next_attempt_block(unknown.number);
+        Some(JobFact::AttemptBlockSkipped { job: self.id, first_attempt: self.first_attempt })
+    }
 }
 
 /// Both clocks at a launch before the restart. Wrong if the wall clock was set since; but never later than `now`.
 fn launch_time(launch_ms: i64, now: Now) -> Now {
     let age_ms = u64::try_from(now.wall_ms.saturating_sub(launch_ms)).unwrap_or(0);
     Now { mono_ms: now.mono_ms.saturating_sub(age_ms), wall_ms: launch_ms }
+}
+
+fn restored_attempt(
+    stored: StoredAttempt,
+    kind: Kind,
+    tracker: TrackerId,
+    cleanup_tracker: Option<TrackerId>,
+    now: Now,
+) -> Attempt {
+    let is_live = stored.is_live();
+    let phase = if cleanup_tracker.is_some() { Phase::Cleanup } else { first_phase(kind) };
+    let mut attempt = Attempt {
+        // It may have started, so it needs a task-cleanup if it is lost.
+        state: if is_live { AttemptState::Running } else { stored.state },
+        cleanup_tracker,
+        slots: stored.slots,
+        holds_slot: is_live || cleanup_tracker.is_some(),
+        // An end fulfils the request; the end of a task-cleanup may be requested again, but it is never preempted.
+        kill_request: stored
+            .kill_request
+            .filter(|request| is_live || (cleanup_tracker.is_some() && *request != KillRequest::Preempt)),
+        was_preempted: stored.kill_request == Some(KillRequest::Preempt),
+        start_ms: stored.start_ms,
+        finish_ms: stored.finish_ms,
+        shuffle_finish_ms: stored.shuffle_finish_ms,
+        sort_finish_ms: stored.sort_finish_ms,
+        output_bytes: stored.output_bytes,
+        diagnostics: stored.diagnostics.into(),
+        state_text: stored.state_text,
+        counters: stored.counters,
+        ..Attempt::launched(stored.id.number, stored.role, phase, tracker, launch_time(stored.launch_ms, now))
+    };
+    if cleanup_tracker.is_some() {
+        // When its task-cleanup was launched is not known: it counts as just launched.
+        attempt.launch_mono_ms = now.mono_ms;
+    }
+    attempt
+}
+
+/// Attempt numbers are skipped in blocks of a thousand: more than any task has attempts
+/// ([`Task::MAX_ATTEMPTS`](super::Task::MAX_ATTEMPTS)), and what 1.2.1 meant to do at each of its own restarts.
+pub(crate) const ATTEMPT_BLOCK_SIZE: i32 = 1_000;
+
+/// The first number of the block after the one that contains `number`.
+pub(crate) fn next_attempt_block(number: i32) -> i32 {
+    (number.max(0) / ATTEMPT_BLOCK_SIZE).saturating_add(1).saturating_mul(ATTEMPT_BLOCK_SIZE)
+}
+
+impl StoredJob {
+    /// Discards all progress; only a decided end remains.
+    pub(crate) fn discard_progress(&mut self) {
+        self.skip_attempt_block();
+        self.is_running = false;
+        self.attempts.clear();
+        self.events.clear();
+    }
+
+    /// Numbers new attempts above all that may have been launched.
+    pub(crate) fn skip_attempt_block(&mut self) {
+        let highest = self.attempts.iter().map(|attempt| attempt.id.number).max().unwrap_or(0);
+        self.accepted.first_attempt = next_attempt_block(highest.max(self.accepted.first_attempt));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn attempt_blocks_follow_each_other() {
+        assert_eq!(
+            [0, 7, 999, 1_000, 1_999, i32::MIN].map(next_attempt_block),
+            [1_000, 1_000, 1_000, 2_000, 2_000, 1_000]
+        );
+        assert_eq!(next_attempt_block(i32::MAX), i32::MAX, "there is none");
+    }
 }

@@ -29,12 +29,10 @@ impl Job {
         }
     }
 
-    /// Checks for stragglers after the first minute.
     pub(crate) fn check_stragglers(&mut self, context: &mut JobContext<'_>) {
         Kind::ALL.into_iter().for_each(|kind| self.refresh_straggler_demand(kind, context));
     }
 
-    /// Updates whether a task may lag.
     pub(super) fn refresh_straggler(&mut self, key: TaskKey) {
         let TaskKey::Work(kind, number) = key else { return };
         if !self.spec.speculative[kind] {
@@ -49,7 +47,6 @@ impl Job {
         }
     }
 
-    /// Requests a slot for a straggler, or withdraws the request.
     pub(super) fn refresh_straggler_demand(&mut self, kind: Kind, context: &mut JobContext<'_>) {
         if !self.spec.speculative[kind] || self.state != JobState::Running || self.is_over_or_ending() {
             return;
@@ -65,8 +62,7 @@ impl Job {
         }
     }
 
-    /// The slowest straggler that may run a second attempt on a tracker, if a slot was requested; this fulfils the
-    /// request.
+    /// The slowest straggler that may run a second attempt on a tracker, if a slot was requested; this fulfils the request.
     pub(super) fn take_straggler(&mut self, kind: Kind, tracker: TrackerId, info: &NodeInfo) -> Option<u32> {
         let limit = self.lagging_millionths(kind).filter(|_| self.stragglers[kind].is_slot_requested())?;
         let suits = |number: &u32| {

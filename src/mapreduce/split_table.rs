@@ -14,7 +14,6 @@ pub(crate) struct SplitHost {
     pub(crate) rack: String,
 }
 
-/// One split, as `job.splitmetainfo` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Split {
     /// Offset of its class name in `job.split`, bytes.
@@ -65,7 +64,6 @@ impl SplitTable {
         &self.volume
     }
 
-    /// Approximate memory, bytes.
     pub(crate) fn bytes(&self) -> usize {
         let rows = self.splits.len() * size_of::<Split>() + self.locations.len() * size_of::<u32>();
         rows + self.hosts.len() * size_of::<SplitHost>() + self.name_bytes
@@ -113,7 +111,6 @@ impl SplitTableBuilder {
         self.table.hosts.iter().map(|host| &*host.host)
     }
 
-    /// Builds the table, with the rack of each host by `rack_of`.
     pub fn build(mut self, mut rack_of: impl FnMut(&str) -> String) -> SplitTable {
         for host in &mut self.table.hosts {
             host.rack = rack_of(&host.host);

@@ -9,7 +9,6 @@ use crate::wire::CompletionStatus;
 use super::job_state::{Ending, JobOutcome};
 use super::{AcceptedJob, AttemptRole, CounterValues, JobSpec, KillRequest};
 
-/// A job that is not over.
 #[derive(Clone, Debug)]
 pub struct StoredJob {
     pub accepted: AcceptedJob,
@@ -17,13 +16,9 @@ pub struct StoredJob {
     pub priority: Priority,
     /// The pool it was moved to.
     pub pool: Option<Arc<str>>,
-    /// Its deadline, if it was changed.
     pub changed_deadline: Option<Arc<ChangedDeadline>>,
-    /// Whether its setup has succeeded.
     pub is_running: bool,
-    /// Its decided end; its cleanup is still to run.
     pub ending: Option<Ending>,
-    /// All its attempts, by task and number.
     pub attempts: Vec<StoredAttempt>,
     /// Its completion events; the index is the event's id.
     pub events: Vec<StoredEvent>,
@@ -33,9 +28,7 @@ pub struct StoredJob {
 #[derive(Clone, Debug)]
 pub struct StoredAttempt {
     pub id: AttemptId,
-    /// Its purpose; never [`AttemptRole::TaskCleanup`].
     pub role: AttemptRole,
-    /// Name of the tracker it was launched on.
     pub tracker: Arc<str>,
     /// Launch time, epoch ms.
     pub launch_ms: i64,
@@ -73,7 +66,6 @@ pub struct StoredEvent {
     pub run_time_ms: i32,
 }
 
-/// A job that is over, without its tasks.
 #[derive(Clone, Debug)]
 pub struct FinishedJob {
     pub id: JobId,
@@ -99,12 +91,10 @@ impl StoredJob {
 }
 
 impl StoredAttempt {
-    /// Whether its tracker may still work on it.
     pub fn is_live(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
     }
 
-    /// The tracker that may run its task-cleanup.
     pub fn active_cleanup_tracker(&self) -> Option<&Arc<str>> {
         let is_unclean = matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean);
         self.cleanup_tracker.as_ref().filter(|_| is_unclean)

@@ -28,9 +28,7 @@ pub(crate) struct Task {
     pub state: TaskState,
     /// All its attempts, in order of their numbers.
     pub attempts: Vec<Attempt>,
-    /// Attempts that FAILED.
     pub failures: u32,
-    /// Index of the attempt that may commit.
     pub committer: Option<usize>,
     /// 0 to 1.
     pub progress: f32,
@@ -45,7 +43,6 @@ pub(crate) struct Task {
     pub(super) failed_ranges: Option<Box<FailedRanges>>,
     /// Its key among the straggler candidates: its progress, millionths.
     pub(super) straggler_key: Option<u32>,
-    /// Whether it is counted in the job's running tasks.
     pub(super) is_counted_running: bool,
     /// Its part of the job's sum over running tasks.
     pub(super) counted: Option<CounterValues>,
@@ -89,7 +86,6 @@ impl TriedAttempt for Attempt {
 }
 
 impl TaskState {
-    /// Whether a task in this state may change to `next`.
     pub(crate) fn can_become(self, next: TaskState) -> bool {
         use TaskState as S;
         match self {
@@ -146,12 +142,10 @@ impl Task {
         self.state = next;
     }
 
-    /// The number of its next attempt; never one used before.
     pub(crate) fn next_number(&self) -> i32 {
         self.attempts.last().map_or(0, |attempt| attempt.number.saturating_add(1))
     }
 
-    /// The index of the attempt with that number.
     pub(crate) fn position(&self, number: i32) -> Option<usize> {
         self.attempts.iter().position(|attempt| attempt.number == number)
     }
@@ -160,7 +154,6 @@ impl Task {
         matches!(self.state, TaskState::Complete(_))
     }
 
-    /// Whether it has failed too often to be tried again.
     pub(crate) fn has_failed_too_often(&self, max_attempts: u32) -> bool {
         has_failed_too_often(&self.attempts, self.failures, max_attempts)
     }
@@ -170,7 +163,15 @@ impl Task {
         was_tried_too_often(&self.attempts)
     }
 
-    /// Whether it is done or given up.
+    /// Whether the success of an attempt comes too late: another one has done the task, or it was given up.
+    pub(super) fn is_done_without(&self, position: usize) -> bool {
+        match self.state {
+            TaskState::Complete(winner) => winner != position,
+            TaskState::Failed => true,
+            TaskState::Waiting | TaskState::Running | TaskState::Killed => false,
+        }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         matches!(self.state, TaskState::Complete(_) | TaskState::Failed | TaskState::Killed)
     }
@@ -198,7 +199,6 @@ impl Task {
         }
     }
 
-    /// Its counters while it runs.
     pub(super) fn running_counters(&self) -> Option<&CounterValues> {
         if self.state != TaskState::Running {
             return None;
@@ -206,7 +206,6 @@ impl Task {
         self.best_attempt()?.counters.as_ref()
     }
 
-    /// The progress in whole millionths, for comparison.
     pub(super) fn progress_millionths(&self) -> u32 {
         (self.progress * 1_000_000.0).round() as u32
     }

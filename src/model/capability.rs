@@ -35,8 +35,7 @@ impl Capability {
         Self { memory_mb: steps.saturating_mul(step_mb), vcores: self.vcores.max(minimum.vcores) }
     }
 
-    /// Slots that it stands for in quotas, orders and charges: its larger part, in whole slots of the size `slot`; one at
-    /// least.
+    /// Slots that it stands for in quotas, orders and charges: its larger part, in whole slots of the size `slot`; one at least.
     #[must_use]
     pub(crate) fn slots(self, slot: Self) -> u32 {
         let by_memory = self.memory_mb.div_ceil(slot.memory_mb.max(1));
@@ -73,7 +72,6 @@ impl Capability {
         }
     }
 
-    /// So many times this, saturating.
     #[must_use]
     pub const fn times(self, count: u32) -> Self {
         Self { memory_mb: self.memory_mb.saturating_mul(count), vcores: self.vcores.saturating_mul(count) }

@@ -9,10 +9,8 @@ pub(crate) trait Count: Copy + Display {
     const MOST: Self;
     const ZERO: Self;
 
-    /// The sum, within the range of the type.
     fn plus(self, by: Self) -> Option<Self>;
 
-    /// The difference, not below zero.
     fn minus(self, by: Self) -> Option<Self>;
 }
 
@@ -35,7 +33,6 @@ macro_rules! counts {
 
 counts!(u32, u64, usize);
 
-/// Adds to a count.
 #[track_caller]
 #[inline]
 pub(crate) fn raise<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {
@@ -45,7 +42,6 @@ pub(crate) fn raise<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut 
     *count = sum.unwrap_or(C::MOST);
 }
 
-/// Subtracts from a count.
 #[track_caller]
 #[inline]
 pub(crate) fn lower<C: Count>(count: &mut C, by: impl Into<C>, violations: &mut Violations) {

@@ -53,13 +53,11 @@ impl Credits {
         Credits(units)
     }
 
-    /// The amount in units of 10^-12 credit.
     pub const fn units(self) -> i128 {
         self.0
     }
 
-    /// A rate as people write it: three significant figures, rounded up, so that a bid of it is enough; whole credits are
-    /// not rounded.
+    /// A rate as people write it: three significant figures, rounded up, so that a bid of it is enough; whole credits are not rounded.
     #[must_use]
     pub(crate) fn rate_text(self) -> String {
         let digits = self.0.unsigned_abs().checked_ilog10().map_or(1, |log| log + 1);

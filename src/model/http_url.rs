@@ -7,7 +7,6 @@ use thiserror::Error;
 /// The port of an `http:` URL that names none.
 const HTTP_PORT: u16 = 80;
 
-/// A host, with its port if there is one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Authority<'a> {
     /// A name, an IPv4 address, or an IPv6 address without its brackets.
@@ -40,9 +39,6 @@ pub(crate) enum HttpUrlError {
 
 impl<'a> Authority<'a> {
     /// Parses `host`, `host:port`, `[ipv6]` or `[ipv6]:port`; the port is from 0 to 65535.
-    ///
-    /// # Errors
-    /// [`HttpUrlError`]: the host or the port.
     pub(crate) fn parse(text: &'a str) -> Result<Self, HttpUrlError> {
         let (host, port) = split_port(text);
         let port = port.map(|port| parse_port(port).ok_or(HttpUrlError::Port)).transpose()?;
@@ -98,7 +94,6 @@ impl<'a> HttpUrl<'a> {
         self.authority.port.is_some()
     }
 
-    /// Host and port as written.
     #[must_use]
     pub(crate) fn host_header(&self) -> &'a str {
         self.host_header

@@ -5,11 +5,9 @@ use std::str::FromStr;
 
 use crate::model::Kind;
 
-/// The part of an id that distinguishes one JobTracker's jobs from another's: 1 to 19 decimal digits, leading zeros
-/// kept.
+/// The part of an id that distinguishes one JobTracker's jobs from another's: 1 to 19 decimal digits, leading zeros kept.
 ///
-/// Hadoop allows any text but parses ids by splitting at `_` and history file names by digits only, so only digits are
-/// accepted.
+/// Hadoop allows any text but parses ids by splitting at `_` and history file names by digits only, so only digits are accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct Identifier {
@@ -64,12 +62,10 @@ impl Identifier {
         Self { value, digits }
     }
 
-    /// Number of digits, leading zeros included.
     pub(crate) fn digits(self) -> u8 {
         self.digits
     }
 
-    /// The digits as a number.
     pub(crate) fn number(self) -> u64 {
         self.value
     }

@@ -51,7 +51,6 @@ pub enum LocalResource {
     Content(ContentResource),
 }
 
-/// A file that the worker brings.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BroughtResource {
@@ -59,7 +58,6 @@ pub struct BroughtResource {
     pub resource: String,
     /// SHA-256 of its bytes, 64 lower-case hex digits.
     pub sha256: String,
-    /// Its length, bytes.
     pub size: u64,
     /// Whether it is unpacked.
     #[serde(rename = "type", default)]
@@ -78,11 +76,9 @@ pub struct ContentResource {
     pub(crate) executable: bool,
 }
 
-/// What becomes of a brought file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum ResourceKind {
-    /// It stays as it is.
     #[default]
     File,
     /// It is unpacked into a folder of its name.
@@ -108,7 +104,6 @@ pub enum LogOverflow {
     /// The log ends with a line that says so, and the container runs on.
     #[default]
     Cut,
-    /// The container is killed.
     Kill,
 }
 
@@ -129,7 +124,6 @@ impl LaunchContext {
     /// The placeholder unless set.
     pub(crate) const DEFAULT_PLACEHOLDER: &str = "{}";
 
-    /// Memory that it takes, bytes.
     #[must_use]
     pub(crate) fn bytes(&self) -> u64 {
         let Self {

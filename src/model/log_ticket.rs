@@ -11,8 +11,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 use super::application_id::ContainerId;
-use super::hex::hex;
 use super::id::AttemptId;
+use super::text::hex;
 
 /// How long a ticket is valid, ms.
 pub(crate) const LOG_TICKET_MS: i64 = 300_000;
@@ -25,7 +25,6 @@ const KEY_BYTES: usize = 32;
 #[derive(Clone, PartialEq, Eq)]
 pub struct LogKey([u8; KEY_BYTES]);
 
-/// Why a ticket does not open the logs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LogTicketError {
     /// It was made for another attempt, container or time, or by another key.
@@ -90,7 +89,6 @@ impl LogKey {
         hex(&self.0)
     }
 
-    /// Checks a ticket at a time, epoch ms.
     pub(crate) fn check(
         &self,
         attempt: AttemptId,
@@ -101,7 +99,6 @@ impl LogKey {
         check(&self.ticket(attempt, expires_ms), expires_ms, ticket, now_ms)
     }
 
-    /// Checks a ticket for the logs of a container at a time, epoch ms.
     pub(crate) fn check_container(
         &self,
         container: ContainerId,

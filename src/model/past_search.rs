@@ -1,6 +1,5 @@
 //! Which jobs that are over are listed.
 
-/// Which jobs that are over are listed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PastSearch {
     pub(crate) user: Option<String>,

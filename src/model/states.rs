@@ -61,7 +61,6 @@ impl AttemptState {
         matches!(self, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
     }
 
-    /// Whether an attempt in this state may change to `next` (1.2.1 `TaskInProgress.updateStatus`).
     pub(crate) fn can_become(self, next: AttemptState) -> bool {
         use AttemptState as S;
         match self {

@@ -1,10 +1,9 @@
-//! Ids of trackers.
+//! Ids of trackers, and the rack of hosts without a known one.
 
 use std::fmt;
 
-/// A registered tracker, which is a node to the scheduler. Assigned by the scheduler when the tracker registers, and
-/// never twice: a tracker that registers again gets a new id, and the old one finds nothing. The default is the id of no
-/// tracker.
+/// A registered tracker, which is a node to the scheduler. Assigned by the scheduler when the tracker registers, and never twice: a tracker
+/// that registers again gets a new id, and the old one finds nothing. The default is the id of no tracker.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TrackerId(u32);
 
@@ -38,3 +37,6 @@ impl fmt::Display for TrackerId {
         write!(f, "tracker {}", self.0)
     }
 }
+
+/// The rack of a host without a known rack (1.2.1 `NetworkTopology.DEFAULT_RACK`).
+pub const DEFAULT_RACK: &str = "/default-rack";

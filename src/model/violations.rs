@@ -1,8 +1,7 @@
 //! Invariants that are checked while the program runs.
 //!
-//! A build with debug assertions (tests, the profile `sim`) panics at the first broken one. A release collects them in
-//! the part of the state that checks, and the engine reports them with the effects of the step: pure rooms count
-//! nothing globally and write no log.
+//! A build with debug assertions (tests, the profile `sim`) panics at the first broken one. A release collects them in the part of the
+//! state that checks, and the engine reports them with the effects of the step: pure rooms count nothing globally and write no log.
 
 use std::panic::Location;
 
@@ -55,7 +54,6 @@ impl Violations {
         self.merge(BrokenInvariant { place: Location::caller(), text, times: 1 });
     }
 
-    /// Whether all invariants held.
     pub(crate) fn is_empty(&self) -> bool {
         self.found.is_empty()
     }

@@ -72,7 +72,6 @@ fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Resu
     database.prepare_cached(sql)?.query_row(params![are_too_many, before_ms], |row| row.get(0)).optional()
 }
 
-/// Adds an application's cost to that of the deleted ones of its queue.
 fn fold_cost(transaction: &Transaction<'_>, application: &str) -> rusqlite::Result<()> {
     let own = "SELECT container_slots, container_slot_ms, cost_units, queue
                FROM application_cost JOIN application USING (application) WHERE application = ?1";

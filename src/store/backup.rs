@@ -32,7 +32,6 @@ pub struct BackupSummary {
     pub unfinished_jobs: u64,
     /// Queues with money.
     pub queues: u64,
-    /// Its size, bytes.
     pub bytes: u64,
 }
 
@@ -143,7 +142,6 @@ fn copy_pages(source: &Connection, target: &Path) -> rusqlite::Result<()> {
     copy_into(source, &mut copy)
 }
 
-/// Copies all pages.
 pub(super) fn copy_into(source: &Connection, copy: &mut Connection) -> rusqlite::Result<()> {
     // All pages in one step: between two steps a commit of the writer would restart the copy.
     match Backup::new(source, copy)?.step(-1)? {

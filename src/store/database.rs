@@ -17,9 +17,6 @@ use super::steps::{self, VERSION};
 const BUSY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// Checks that this program can open a state folder's database, also while a daemon writes to it.
-///
-/// # Errors
-/// The database cannot be read, or its schema is not one of this program's.
 pub(crate) fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
     let path = super::folder::database_in(state_dir);
     readable(&path).map(drop)
@@ -97,7 +94,6 @@ pub(super) fn known_version_of(database: &Connection, path: &Path) -> Result<u32
     known_version(path, find_schema(database).map_err(failed)?)
 }
 
-/// The version of a database that this program can open.
 fn known_version(path: &Path, found: SchemaFound) -> Result<u32, StoreError> {
     match found {
         SchemaFound::Version(version @ 1..=VERSION) => Ok(version),

@@ -1,11 +1,13 @@
-//! The store's progress, health and counts.
+//! The store's progress, health and counts, also of updates that find no row.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+use rusqlite::types::{ToSqlOutput, Value, ValueRef};
+use rusqlite::{ToSql, Transaction};
 
 use crate::latency::{Latencies, LatencyCounts};
 use crate::model::FactNumber;
-
-use super::missed_updates::MissedUpdates;
 
 /// What the store publishes after each commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,7 +28,6 @@ pub enum Health {
     Failing {
         /// When the first failed try ended, epoch ms.
         since_ms: i64,
-        /// Tries since then.
         tries: u64,
         /// Error of the last one.
         text: String,
@@ -41,7 +42,6 @@ pub struct StoreStats {
     pub commits: u64,
     /// Facts in those transactions.
     pub facts: u64,
-    /// Failed tries.
     pub failures: u64,
     pub checkpoints: u64,
     /// How long those transactions took, from their first fact to the end of the sync.
@@ -59,7 +59,6 @@ pub(super) struct WriterCounts {
 }
 
 impl Health {
-    /// Whether facts become durable.
     pub fn is_good(&self) -> bool {
         matches!(self, Self::Good)
     }
@@ -75,5 +74,58 @@ impl WriterCounts {
             checkpoints: read(&self.checkpoints),
             commit_times: self.commit_times.read(),
         }
+    }
+}
+
+/// Facts that should have changed a row and found none, since the store was opened. Each is a defect of its maker, and
+/// lost with the next restart.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MissedUpdates {
+    pub updates: u64,
+    /// Fact and row of the first one.
+    pub first: Option<Arc<str>>,
+}
+
+impl MissedUpdates {
+    /// Counts an update that found no row; `about` names fact and row.
+    pub(super) fn count(&mut self, about: impl FnOnce() -> String) {
+        self.updates += 1;
+        self.first.get_or_insert_with(|| about().into());
+    }
+
+    /// Adds those of another transaction; whether they are the first.
+    pub(super) fn add(&mut self, other: Self) -> bool {
+        let is_first = self.updates == 0 && other.updates > 0;
+        self.updates += other.updates;
+        self.first = self.first.take().or(other.first);
+        is_first
+    }
+
+    pub fn complaint(&self) -> Option<String> {
+        let first = self.first.as_ref()?;
+        let updates = self.updates;
+        Some(format!("facts that found no row to change in state.db: {updates}, the first of them {first}"))
+    }
+}
+
+/// Updates a row that an earlier fact has inserted; the first of `values` is its key. Counts a missing row.
+pub(super) fn update_row(
+    transaction: &Transaction<'_>,
+    missed_updates: &mut MissedUpdates,
+    number: FactNumber,
+    sql: &str,
+    values: &[&dyn ToSql],
+) -> rusqlite::Result<()> {
+    if transaction.prepare_cached(sql)?.execute(values)? == 0 {
+        missed_updates.count(|| format!("fact {} about {}", number.0, values.first().map(text_of).unwrap_or_default()));
+    }
+    Ok(())
+}
+
+fn text_of(key: &&dyn ToSql) -> String {
+    match key.to_sql() {
+        Ok(ToSqlOutput::Borrowed(ValueRef::Text(text))) => String::from_utf8_lossy(text).into_owned(),
+        Ok(ToSqlOutput::Owned(Value::Text(text))) => text,
+        _ => String::new(),
     }
 }

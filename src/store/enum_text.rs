@@ -1,4 +1,4 @@
-//! Texts of enums in the database: Hadoop's own names.
+//! Texts of values in the database: Hadoop's own names of enums, and values as JSON in a column.
 
 use crate::mapreduce::{AttemptRole, KillRequest};
 use crate::model::{AttemptState, Priority, RunState};
@@ -98,4 +98,8 @@ pub(super) fn parse_kill_request(text: &str) -> Option<KillRequest> {
 
 pub(super) fn parse_role(text: &str) -> Option<AttemptRole> {
     parse(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
+}
+
+pub(super) fn json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
+    serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(Box::new(error)))
 }

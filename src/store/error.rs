@@ -12,7 +12,6 @@ pub enum StoreError {
     File {
         /// The failed action, for example `create`.
         action: &'static str,
-        /// The file or folder.
         path: PathBuf,
         source: io::Error,
     },
@@ -22,7 +21,6 @@ pub enum StoreError {
     /// Another daemon has the state folder.
     #[error("{path} is held by {}: only one JobTracker may run on a state folder; stop it or set another jobtracker.state.dir", holder(.pid))]
     Locked {
-        /// The lock file.
         path: PathBuf,
         /// The process that holds it, if the file names one.
         pid: Option<u32>,
@@ -30,7 +28,6 @@ pub enum StoreError {
     /// The database has a schema that this program cannot open.
     #[error("{path} {found}, expected schema version {expected}: {}", remedy(.found, .copy.as_deref()))]
     OtherSchema {
-        /// The database.
         path: PathBuf,
         found: SchemaFound,
         /// This program's version.
@@ -44,34 +41,19 @@ pub enum StoreError {
          take {needed_bytes}; nothing is changed: free some space, or start the program that wrote it"
     )]
     NoRoom {
-        /// The database.
         path: PathBuf,
         folder: PathBuf,
         /// What the migration takes at most.
         needed_bytes: u64,
         free_bytes: u64,
     },
-    /// A value in the database is not valid.
     #[error("{path}: {column} holds {value:?} where {expected} is expected")]
-    Value {
-        /// The database.
-        path: PathBuf,
-        /// Table and column.
-        column: &'static str,
-        value: String,
-        expected: &'static str,
-    },
+    Value { path: PathBuf, column: &'static str, value: String, expected: &'static str },
     #[error("cannot {action} {path}: {source}")]
-    Database {
-        action: &'static str,
-        /// The database.
-        path: PathBuf,
-        source: rusqlite::Error,
-    },
+    Database { action: &'static str, path: PathBuf, source: rusqlite::Error },
     /// Pages of the database contradict each other.
     #[error("{path} is damaged: {text}")]
     Damaged {
-        /// The database.
         path: PathBuf,
         /// The first damage that SQLite found.
         text: String,
@@ -84,7 +66,6 @@ pub enum StoreError {
         remains.display()
     )]
     Emptied {
-        /// The database.
         path: PathBuf,
         /// What it has left.
         remains: PathBuf,

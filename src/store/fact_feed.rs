@@ -18,7 +18,6 @@ pub struct FactBatch {
     pub facts: Vec<Fact>,
 }
 
-/// The writer's end.
 #[derive(Debug)]
 pub struct FactFeed(Arc<SharedFeed>);
 
@@ -33,7 +32,6 @@ pub(crate) struct FollowerWaker(Arc<SharedFeed>);
 /// What [`FactFollower::next`] found.
 #[derive(Debug)]
 pub struct Followed {
-    /// Durable facts, in order.
     pub batches: VecDeque<FactBatch>,
     /// Facts are missing after these, and the next ones follow what is durable now.
     pub is_overflown: bool,

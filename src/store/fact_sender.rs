@@ -1,17 +1,20 @@
-//! The owner's end of the store: takes facts without ever waiting.
+//! The ends of the store that other threads hold: the owner's takes facts without ever waiting; others set values of `meta` through the
+//! writer thread, the only one that writes, and read what the store counts of its work.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::Duration;
 
 use tokio::sync::watch;
 
 use crate::engine::Fact;
+use crate::latency::LatencyCounts;
 use crate::market::MarketFact;
 use crate::model::FactNumber;
 
-use super::durable::Durable;
+use super::durable::{Durable, WriterCounts};
 use super::queue::Message;
 
 /// Sends facts to the store. Cheap to clone, but facts have one order, so one thread appends.
@@ -76,13 +79,11 @@ impl FactSender {
         if facts.is_empty() || self.receiver.receive(first, facts) { self.pressure() } else { Pressure::Closed }
     }
 
-    /// How many facts are durable, and the store's health. The channel closes with the store's thread: then nothing
-    /// more becomes durable.
+    /// How many facts are durable, and the store's health. The channel closes with the store's thread: then nothing more becomes durable.
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.durable.clone()
     }
 
-    /// Facts sent that are not yet durable.
     pub fn waiting_facts(&self) -> u64 {
         self.receiver.waiting_facts()
     }
@@ -121,5 +122,75 @@ impl Backlog {
 
     pub(super) fn remove(&self, count: u64) {
         self.0.fetch_sub(count, Ordering::Relaxed);
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct StoreMeter {
+    counts: Arc<WriterCounts>,
+    facts: FactSender,
+}
+
+impl StoreMeter {
+    pub(super) fn new(counts: Arc<WriterCounts>, facts: FactSender) -> Self {
+        Self { counts, facts }
+    }
+
+    pub(crate) fn commit_times(&self) -> LatencyCounts {
+        self.counts.read().commit_times
+    }
+
+    /// Facts that are not durable yet, and the most while new work is accepted.
+    pub fn waiting_facts(&self) -> (u64, u64) {
+        (self.facts.waiting_facts(), self.facts.limit_facts())
+    }
+}
+
+/// How often a waiting caller checks the store's health.
+const CHECK_INTERVAL: Duration = Duration::from_millis(100);
+
+#[derive(Clone, Debug)]
+pub(super) struct MetaWriter {
+    sender: mpsc::Sender<Message>,
+    facts: FactSender,
+}
+
+/// A value that has not become durable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum MetaWriteError {
+    #[error("the store is closed")]
+    Closed,
+    /// The store cannot write, and the caller may not wait longer.
+    #[error("the store cannot write")]
+    Failing,
+}
+
+impl MetaWriter {
+    pub(super) fn new(sender: mpsc::Sender<Message>, facts: FactSender) -> Self {
+        Self { sender, facts }
+    }
+
+    /// Sets a value and waits until it is durable; while the store fails, only as long as `may_wait` returns true.
+    pub(super) fn persist(
+        &self,
+        key: &'static str,
+        value: &str,
+        may_wait: impl Fn() -> bool,
+    ) -> Result<(), MetaWriteError> {
+        let (done, written) = mpsc::channel();
+        let message = Message::Meta { key, value: value.to_owned(), can_wait: may_wait(), done };
+        self.sender.send(message).map_err(|_| MetaWriteError::Closed)?;
+        loop {
+            match written.recv_timeout(CHECK_INTERVAL) {
+                Ok(()) => return Ok(()),
+                Err(RecvTimeoutError::Disconnected) => return Err(MetaWriteError::Closed),
+                Err(RecvTimeoutError::Timeout) => {
+                    let is_failing = !self.facts.durable().borrow().health.is_good();
+                    if is_failing && !may_wait() {
+                        return Err(MetaWriteError::Failing);
+                    }
+                }
+            }
+        }
     }
 }

@@ -1,10 +1,9 @@
 //! Named points at which a test kills the process: before, between and after all writes to a disk.
 //!
-//! A debug build kills itself by SIGKILL at the point that `JOBTRACKER_CRASH_AT` names: `point`, `point:n` for the n-th
-//! time that it is passed, `point:n:bytes` for a write that is cut after so many bytes. Its thread waits for ever, as
-//! for a disk that does not answer, at the point that `JOBTRACKER_HANG_AT` names. With
-//! `RUST_LOG=jobtracker::store::fault_point=trace` it logs the points that it passes. A release build contains none of
-//! this and ignores the variables.
+//! A debug build kills itself by SIGKILL at the point that `JOBTRACKER_CRASH_AT` names: `point`, `point:n` for the n-th time that it is
+//! passed, `point:n:bytes` for a write that is cut after so many bytes. Its thread waits for ever, as for a disk that does not answer, at
+//! the point that `JOBTRACKER_HANG_AT` names. With `RUST_LOG=jobtracker::store::fault_point=trace` it logs the points that it passes. A
+//! release build contains none of this and ignores the variables.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -12,7 +11,6 @@ use std::io::{self, Write};
 /// Declares the points and the list of all of them.
 macro_rules! fault_points {
     ($($(#[$meaning:meta])* $point:ident = $name:literal,)*) => {
-        /// A point at which a test kills the process.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub enum FaultPoint {
             $($(#[$meaning])* $point,)*
@@ -37,24 +35,18 @@ fault_points! {
     FolderMade = "folder.made",
     /// The state folder is locked; the lock file names no process yet.
     FolderLocked = "folder.locked",
-    /// The lock file names its process.
     FolderNamed = "folder.named",
     /// `state.db` exists, its name not yet synced.
     DatabaseMade = "database.made",
-    /// The name of `state.db` is synced.
     DatabaseNamed = "database.named",
     /// `state.db` is open, and its log created.
     DatabaseOpened = "database.opened",
-    /// The transaction that creates the schema has begun.
     SchemaBegun = "schema.begun",
-    /// The schema is created, not committed.
     SchemaCommit = "schema.commit",
     SchemaCommitted = "schema.committed",
     /// The schema is of an older version; no copy is made.
     MigrationDue = "migration.due",
-    /// A copy from before is kept and synced.
     MigrationCopyKept = "migration.copy-kept",
-    /// The transaction of the migration has begun.
     MigrationBegun = "migration.begun",
     /// A step to the next version is run, not committed.
     MigrationStepRun = "migration.step-run",
@@ -62,20 +54,15 @@ fault_points! {
     MigrationWritten = "migration.written",
     MigrationCommitted = "migration.committed",
     StateLoaded = "start.loaded",
-    /// The system directory exists.
     SystemDirMade = "start.system-dir",
     /// The engine is restored from the loaded state; nothing is served yet.
     EngineMade = "start.engine",
 
     /// Facts or values of `meta` wait to be written.
     CommitDue = "commit.due",
-    /// Their transaction has begun.
     CommitBegun = "commit.begun",
-    /// A fact is written, not committed.
     CommitFact = "commit.fact",
-    /// A value of `meta` is written, not committed.
     CommitMeta = "commit.meta",
-    /// All of the transaction is written, not committed.
     CommitWritten = "commit.written",
     /// It is committed and synced, not yet published.
     CommitDone = "commit.done",
@@ -91,15 +78,12 @@ fault_points! {
     SwitchJobsWritten = "switch.jobs-written",
     /// The switch is durable; the operator is not answered.
     SwitchDurable = "switch.durable",
-    /// An application is written in a transaction.
     ApplicationSubmitted = "application.submitted",
     /// How an application stands is written: registered, or a master of it has ended.
     ApplicationStands = "application.stands",
-    /// A call that was taken in is written.
     ApplicationCallTakenIn = "application.call-taken-in",
     /// The end of an application is written; its containers may live.
     ApplicationOver = "application.over",
-    /// A request, or what starts its containers, is written.
     ApplicationRequestWritten = "application.request-written",
     /// It is written which items are taken, or what became of one.
     ApplicationItemsWritten = "application.items-written",
@@ -107,15 +91,10 @@ fault_points! {
     ApplicationAnswered = "application.answered",
     /// It is written that a registration has listed containers, and which statuses come again.
     ApplicationListed = "application.listed",
-    /// A container is written that waits for its launch.
     ContainerGranted = "container.granted",
-    /// A launched one is written.
     ContainerLaunched = "container.launched",
-    /// A running one is written.
     ContainerRunning = "container.running",
-    /// One that is to be killed is written.
     ContainerKilled = "container.killed",
-    /// The end of one is written.
     ContainerComplete = "container.complete",
     /// The engine has answered a request about applications, and its facts are sent to the store.
     ApplicationRequestDecided = "application.request-decided",
@@ -125,7 +104,6 @@ fault_points! {
     ContainerBeatDecided = "container-beat.decided",
     /// A held beat is about to be answered with news, whose facts are sent to the store.
     ContainerBeatReleased = "container-beat.released",
-    /// A checkpoint begins.
     CheckpointDue = "checkpoint.due",
     CheckpointDone = "checkpoint.done",
 
@@ -135,19 +113,15 @@ fault_points! {
     CompactSummed = "compact.summed",
     /// All of them are, not committed.
     CompactWritten = "compact.written",
-    /// The compaction is committed.
     CompactDone = "compact.done",
     /// An old tick is deleted, in a transaction.
     PruneDeleted = "prune.deleted",
     /// All of them are, not committed.
     PruneWritten = "prune.written",
-    /// The pruning is committed.
     PruneDone = "prune.done",
     /// A finished job is deleted, in a transaction; its attempts are not.
     RetentionDeleted = "retention.deleted",
-    /// All rows of a step are deleted, not committed.
     RetentionWritten = "retention.written",
-    /// That is committed.
     RetentionDone = "retention.done",
 
     /// The hash of the first start's budget file is recorded; no money is credited.
@@ -174,7 +148,6 @@ fault_points! {
     BudgetFilePreviousKept = "budget-file.previous-kept",
     /// The new file has the name of the old one, not yet synced.
     BudgetFileRenamed = "budget-file.renamed",
-    /// Its name is synced.
     BudgetFileReplaced = "budget-file.replaced",
     /// The hash of the new content is recorded as confirmed.
     BudgetFileConfirmed = "budget-file.confirmed",
@@ -207,13 +180,11 @@ fault_points! {
     TablesMovementsDone = "tables.movements-done",
     /// The accounts are written with the mark of their tick, not committed.
     TablesAccountsWritten = "tables.accounts-written",
-    /// They are committed.
     TablesAccountsDone = "tables.accounts-done",
     /// Top-ups are read from a database; the ledger has not taken them over.
     TopUpsFound = "top-ups.found",
     /// The ledger has them durably; their rows are not answered.
     TopUpsTaken = "top-ups.taken",
-    /// Their rows are answered.
     TopUpsAnswered = "top-ups.answered",
 
     /// No call is served any more; the budget file is written a last time.
@@ -222,24 +193,19 @@ fault_points! {
     StopShown = "stop.shown",
     StopClosing = "stop.closing",
     StopWritten = "stop.written",
-    /// The log is checkpointed and truncated.
     StopCheckpointed = "stop.checkpointed",
     /// The database is closed; the folder is still locked.
     StopClosed = "stop.closed",
 
-    /// The file for a backup exists.
     BackupMade = "backup.made",
-    /// All pages are copied.
     BackupCopied = "backup.copied",
     /// Its record of the clean stop is removed.
     BackupCompleted = "backup.completed",
-    /// It is checked and closed.
     BackupChecked = "backup.checked",
     /// It is synced, under a temporary name.
     BackupSynced = "backup.synced",
     /// It has its name, not yet synced.
     BackupRenamed = "backup.renamed",
-    /// Its name is synced.
     BackupDone = "backup.done",
 
     /// A copy to be restored is checked; nothing is changed.
@@ -250,20 +216,13 @@ fault_points! {
     RestoreKept = "restore.kept",
     /// The copy has its name, not yet synced.
     RestoreRenamed = "restore.renamed",
-    /// Its name is synced.
     RestoreDone = "restore.done",
 
-    /// A job needs a system directory.
     JobFilesDue = "job-files.due",
-    /// The directory exists, empty.
     JobFilesDirMade = "job-files.dir-made",
-    /// `job-info` is written.
     JobFilesInfoWritten = "job-files.info-written",
-    /// `jobToken` is written too.
     JobFilesWritten = "job-files.written",
-    /// The system directory of a job is removed.
     JobFilesRemoved = "job-files.removed",
-    /// The staging directory of a job is removed.
     StagingRemoved = "job-files.staging-removed",
     /// The history of a job that is over is read from the database; nothing of it is written.
     HistoryDue = "history.due",
@@ -288,7 +247,6 @@ fault_points! {
 }
 
 impl FaultPoint {
-    /// Kills the process if this point is selected.
     #[inline]
     pub(crate) fn pass(self) {
         #[cfg(debug_assertions)]

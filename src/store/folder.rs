@@ -90,7 +90,6 @@ pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Creates a private file that must not exist yet.
 pub(super) fn new_private_file(path: &Path) -> Result<File, StoreError> {
     OpenOptions::new().write(true).create_new(true).mode(FILE_MODE).open(path).map_err(at("create", path))
 }

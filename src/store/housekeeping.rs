@@ -8,14 +8,13 @@ use rusqlite::Connection;
 use crate::engine::{ApplicationChange, Fact};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
+use crate::store::rows::decisions::prune_decisions;
 
 use super::application_retention::delete_applications;
-use super::decision_pruning::prune_decisions;
 use super::ledger_compaction::compact_ledger;
 use super::options::Retention;
-use super::past_pruning::prune_past;
+use super::pruning::{prune_past, prune_ticks};
 use super::retention::{count_finished, delete_some};
-use super::tick_pruning::prune_ticks;
 
 /// Rows of one step: a few milliseconds, which replies may have to wait.
 const STEP_ROWS: usize = 250;
@@ -111,8 +110,7 @@ impl Housekeeping {
         self.commits >= COMMITS_BEFORE_STEP
     }
 
-    /// Runs one bounded step. After a failure the work waits for the next day or the next end of a job: nothing depends
-    /// on it.
+    /// Runs one bounded step. After a failure the work waits for the next day or the next end of a job: nothing depends on it.
     pub(super) fn step(&mut self, database: &mut Connection) {
         self.commits = 0;
         if self.is_ledger_due {

@@ -8,10 +8,10 @@ use crate::engine::{Fact, Restored};
 use crate::model::FactNumber;
 use crate::sim::Journal;
 
-use super::counter_names::CounterNames;
+use super::counter_encoding::CounterNames;
+use super::durable::MissedUpdates;
 use super::error::StoreError;
 use super::loaded_state::load as load_state;
-use super::missed_updates::MissedUpdates;
 use super::schema::LAST_FACT;
 use super::{LoadedState, StoreOptions, rows, schema};
 
@@ -27,9 +27,6 @@ const NOWHERE: &str = ":memory:";
 
 impl InMemoryStore {
     /// Writes facts that follow the earlier ones, in one transaction.
-    ///
-    /// # Errors
-    /// A row that the schema refuses, a fact that finds no row to change.
     pub(crate) fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
         let missed_updates = self.try_write(first, facts).map_err(|source| failed("write", source))?;
         match missed_updates.complaint() {
@@ -39,9 +36,6 @@ impl InMemoryStore {
     }
 
     /// Loads the state, as a start does.
-    ///
-    /// # Errors
-    /// Invalid rows.
     pub(crate) fn load(&mut self) -> Result<LoadedState, StoreError> {
         let database = self.database().map_err(|source| failed("set up", source))?;
         load_state(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))

@@ -8,17 +8,16 @@ use rusqlite::{OptionalExtension as _, Row};
 use crate::mapreduce::{CounterValues, JobOutcome, StoredJob};
 use crate::model::{JobId, RunState};
 
+use super::counter_encoding::StoredCounters;
 use super::enum_text;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
-use super::loaded_counters::StoredCounters;
 use super::loaded_jobs::finished_with_tasks;
 use super::loader::Loader;
 
 /// A finished job with all that its history needs.
 #[derive(Clone, Debug)]
 pub struct StoredHistory {
-    /// The job with its attempts, events and splits.
     pub job: StoredJob,
     /// When the run of the JobTracker started that gave out the id, epoch ms; none: it was not one of ours.
     pub run_start_ms: Option<i64>,
@@ -96,9 +95,6 @@ impl FinishedJobReader {
 impl FinishedJobReader {
     /// The job.xml of a job, over or not; none: the job is unknown, it had none or one of more than `max_bytes`, or its history
     /// is written. Blocks on the disk.
-    ///
-    /// # Errors
-    /// The database cannot be read.
     pub(crate) fn job_xml(&self, id: JobId, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {
         let database = self.open()?;
         let loader = Loader::new(&database, self.path());

@@ -47,8 +47,7 @@ struct Sum {
     note: Option<String>,
 }
 
-/// Compacts at most `limit_rows` rows older than `detail_days` whole days before the last tick. Returns whether there
-/// may be more.
+/// Compacts at most `limit_rows` rows older than `detail_days` whole days before the last tick. Returns whether there may be more.
 pub(super) fn compact_ledger(database: &mut Connection, detail_days: u32, limit_rows: usize) -> rusqlite::Result<bool> {
     let last_tick = "SELECT ledger_rows, wall_ms FROM tick ORDER BY number DESC LIMIT 1";
     let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));

@@ -18,8 +18,7 @@ use super::loaded_market::units;
 use super::loader::Loader;
 use super::schema::APPLICATION_START_MS;
 
-/// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of
-/// the market.
+/// All that are not over or have live containers, and of the others so many of the newest. The stamps come with those of the market.
 pub(super) fn load(loader: &Loader<'_>, over: usize) -> Result<RestoredApplications, StoreError> {
     let sql = "SELECT application, submitted, secret, standing, answer FROM application
                WHERE finished_ms IS NULL

@@ -8,12 +8,11 @@ use rusqlite::{Row, params};
 use crate::mapreduce::{StoredAttempt, StoredEvent};
 use crate::model::{AttemptId, JobId, Kind};
 
+use super::counter_encoding::StoredCounters;
 use super::enum_text;
 use super::error::StoreError;
-use super::loaded_counters::StoredCounters;
 use super::loader::Loader;
 
-/// Texts of many rows, each kept once.
 #[derive(Default)]
 pub(super) struct SharedTexts(BTreeSet<Arc<str>>);
 
@@ -129,7 +128,6 @@ pub(super) fn job_prefix(job: JobId) -> String {
     first
 }
 
-/// The attempts of a job, by task and number.
 pub(super) fn attempts(
     loader: &Loader<'_>,
     job: JobId,
@@ -166,7 +164,6 @@ pub(super) fn typed_event(
     }
 }
 
-/// The completion events of a job, each at the index of its id.
 pub(super) fn events(loader: &Loader<'_>, job: JobId, texts: &mut SharedTexts) -> Result<Vec<StoredEvent>, StoreError> {
     let rows = loader.rows_with(EVENTS, [job.to_string()], event_row)?;
     let mut events: Vec<StoredEvent> = Vec::with_capacity(rows.len());

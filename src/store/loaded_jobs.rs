@@ -14,15 +14,13 @@ use crate::mapreduce::{
 };
 use crate::model::{AttemptId, Credits, JobId, Kind, PerKind, RunState};
 
-use super::enum_text;
+use super::counter_encoding::StoredCounters;
 use super::error::StoreError;
 use super::loaded_attempts::{SharedTexts, attempts, events};
-use super::loaded_counters::StoredCounters;
-use super::loaded_market;
 use super::loader::Loader;
 use super::split_encoding::decode_splits;
+use super::{enum_text, loaded_market};
 
-/// Jobs, and the last heartbeat responses with launches.
 #[derive(Debug, Default)]
 pub struct LoadedJobs {
     /// Unfinished jobs, in the order of their acceptance.

@@ -297,8 +297,7 @@ impl LedgerRow {
     }
 }
 
-/// Slot-milliseconds of each pool in three columns from one on; none: the row is no charge, or one of before charges went by
-/// time.
+/// Slot-milliseconds of each pool in three columns from one on; none: the row is no charge, or one of before charges went by time.
 pub(super) fn slot_ms_columns(row: &Row<'_>, first: usize) -> rusqlite::Result<Option<PerPool<u64>>> {
     let Some(map) = row.get::<_, Option<i64>>(first)? else { return Ok(None) };
     let column =

@@ -1,11 +1,11 @@
-//! Loads the state at a start; jobs are in `loaded_jobs.rs`, the market is in `loaded_market.rs`.
+//! Loads the state, at a start or beside the writer; jobs are in `loaded_jobs.rs`, the market is in `loaded_market.rs`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OpenFlags, params};
 
 use crate::engine::{
     ClassCosts, Decision, Drain, ForeignState, Pause, Presence, Restored, RestoredApplications, RestoredDelegation,
@@ -13,6 +13,7 @@ use crate::engine::{
 };
 use crate::market::MarketFact;
 use crate::model::{EndNotification, FactNumber, Identifier, JobId};
+use crate::store::rows::{cluster, costs, decisions, delegation, job};
 
 use super::error::StoreError;
 use super::loaded_jobs::LoadedJobs;
@@ -20,12 +21,9 @@ use super::loader::Loader;
 use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN, COPIED, COPY_UNPUBLISHED,
-    LAST_FACT, SCHEDULER_CHOICE, STATE_NAME,
+    LAST_FACT, SCHEDULER_CHOICE, STATE_NAME, STATEMENT_CACHE,
 };
-use super::{
-    loaded_applications, loaded_costs, loaded_decisions, loaded_delegation, loaded_drains, loaded_end_notifications,
-    loaded_jobs, loaded_market, loaded_pauses, loaded_presences,
-};
+use super::{loaded_applications, loaded_jobs, loaded_market};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -47,7 +45,6 @@ pub struct LoadedState {
     pub applications: RestoredApplications,
     /// The last choice of a scheduler, if there was one.
     pub choice: Option<SchedulerChoice>,
-    /// What jobs have cost, by class.
     pub costs: Vec<ClassCosts>,
     pub presences: Vec<Presence>,
     pub drains: Vec<Drain>,
@@ -59,8 +56,7 @@ pub struct LoadedState {
     /// The facts that restore the market by [`Market::apply`](crate::market::Market::apply), in its order: the latest
     /// accounts, the last tick, the ledger rows after it, the stamps.
     pub market: Vec<MarketFact>,
-    /// The jobs of [`StoreOptions::look_for`] that exist, finished or not, or may have existed before they were
-    /// deleted.
+    /// The jobs of [`StoreOptions::look_for`] that exist, finished or not, or may have existed before they were deleted.
     pub looked_for: BTreeSet<JobId>,
     /// It is a restored copy: it lacks everything since the copy was made.
     pub is_copy: bool,
@@ -144,13 +140,13 @@ pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -
         jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
         applications: loaded_applications::load(&loader, options.finished_jobs)?,
         choice: scheduler_choice(&loader)?,
-        costs: loaded_costs::load(&loader)?,
-        presences: loaded_presences::load(&loader)?,
-        drains: loaded_drains::load(&loader)?,
-        pauses: loaded_pauses::load(&loader)?,
-        decisions: loaded_decisions::load(&loader)?,
-        end_notifications: loaded_end_notifications::load(&loader)?,
-        delegation: loaded_delegation::load(&loader)?,
+        costs: costs::load_costs(&loader)?,
+        presences: cluster::load_presences(&loader)?,
+        drains: cluster::load_drains(&loader)?,
+        pauses: cluster::load_pauses(&loader)?,
+        decisions: decisions::load_decisions(&loader)?,
+        end_notifications: job::load_end_notifications(&loader)?,
+        delegation: delegation::load_delegation(&loader)?,
         market: loaded_market::load(&loader)?,
         looked_for: known(&loader, &options.look_for)?,
         is_copy,
@@ -200,8 +196,8 @@ pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate
 
 #[cfg(test)]
 pub(super) fn recorded(facts: &[crate::engine::Fact]) -> Connection {
-    use super::counter_names::CounterNames;
-    use super::missed_updates::MissedUpdates;
+    use super::counter_encoding::CounterNames;
+    use super::durable::MissedUpdates;
     use super::{rows, schema};
     let mut database = schema::in_memory().unwrap();
     let transaction = database.transaction().unwrap();
@@ -213,4 +209,33 @@ pub(super) fn recorded(facts: &[crate::engine::Fact]) -> Connection {
     schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
     transaction.commit().unwrap();
     database
+}
+
+/// Reads a state database that others may write. Each call opens its own connection.
+#[derive(Clone, Debug)]
+pub struct StateReader {
+    database: std::path::PathBuf,
+    options: StoreOptions,
+}
+
+impl StateReader {
+    pub(super) fn new(database: &Path, options: &StoreOptions) -> Self {
+        Self { database: database.to_owned(), options: options.clone() }
+    }
+
+    /// The state of one moment: all facts up to [`LoadedState::last_fact`]. Blocks on the disk.
+    pub fn load(&self) -> Result<LoadedState, StoreError> {
+        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
+        database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
+        // All reads see what the first one saw.
+        let moment = database.transaction().map_err(failed)?;
+        load(&moment, &self.database, &self.options)
+    }
+
+    /// Newest finished jobs that a load has.
+    pub(crate) fn finished_jobs(&self) -> usize {
+        self.options.finished_jobs
+    }
 }

@@ -42,7 +42,6 @@ impl<'a> Loader<'a> {
         all().map_err(|source| self.failed(source))
     }
 
-    /// All rows of a query whose columns are texts.
     pub(super) fn texts<const COLUMNS: usize>(&self, sql: &str) -> Result<Vec<[String; COLUMNS]>, StoreError> {
         self.rows(sql, |row| {
             let mut texts = [const { String::new() }; COLUMNS];
@@ -53,17 +52,14 @@ impl<'a> Loader<'a> {
         })
     }
 
-    /// A value of `meta`.
     pub(super) fn meta<T: rusqlite::types::FromSql>(&self, key: &str) -> Result<Option<T>, StoreError> {
         meta(self.database, key).map_err(|source| self.failed(source))
     }
 
-    /// The one value of a query.
     pub(super) fn value<T: rusqlite::types::FromSql>(&self, sql: &str) -> Result<T, StoreError> {
         self.database.query_row(sql, [], |row| row.get(0)).map_err(|source| self.failed(source))
     }
 
-    /// A typed value from its text.
     pub(super) fn parse<T: std::str::FromStr>(
         &self,
         column: &'static str,

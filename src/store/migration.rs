@@ -18,7 +18,6 @@ use super::steps::{self, VERSION};
 /// What the folder must have room for beside the copy and the changes: the write-ahead log of a running daemon, bytes.
 const RESERVE_BYTES: u64 = 32 << 20;
 
-/// A migration whose transaction is open.
 #[derive(Debug)]
 pub(super) struct Migration {
     path: PathBuf,
@@ -73,7 +72,6 @@ pub(super) fn kept_copies(database: &Path) -> Vec<(u32, PathBuf)> {
     copies.collect()
 }
 
-/// The name of the copy that is made before a migration to `version`.
 fn copy_before(database: &Path, version: u32) -> PathBuf {
     let mut path = database.to_owned().into_os_string();
     path.push(format!("{BEFORE}{version}"));

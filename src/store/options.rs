@@ -53,7 +53,6 @@ pub struct StoreOptions {
 }
 
 impl StoreOptions {
-    /// The usual settings for a store in that folder.
     pub fn new(dir: impl Into<PathBuf>) -> Self {
         Self {
             dir: dir.into(),

@@ -33,7 +33,6 @@ pub(super) enum Message {
     Close,
 }
 
-/// Facts and values that wait to be written.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) batches: VecDeque<FactBatch>,

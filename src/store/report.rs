@@ -1,5 +1,4 @@
-//! Reads reports on its own connection: what it sees is durable. A report is of one moment, and takes no more memory than
-//! its answer.
+//! Reads reports on its own connection: what it sees is durable. A report is of one moment, and takes no more memory than its answer.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,14 +11,13 @@ use crate::market::{ReportKind, ReportRequest};
 use crate::model::{Capability, Credits};
 
 use super::error::StoreError;
+use super::ledger_reader::LedgerReader;
 use super::loader::{optional_units_column, units_column};
 use super::retention::jobs_complete_since_ms;
 use super::rows::attempts_of;
-use super::statement::LedgerReader;
 
 const MOST_ROWS: usize = 10_000;
 
-/// A job or an application.
 struct Work {
     /// In the order of acceptance of both.
     order: i64,

@@ -20,7 +20,6 @@ use super::folder::{StateFolder, at, database_in, sync_folder};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RestoreSummary {
-    /// The database, which is the copy now.
     pub(crate) database: PathBuf,
     pub(crate) copy: BackupSummary,
     /// Where the database of before is; none if there was none.
@@ -74,10 +73,6 @@ pub(crate) struct LostSetting {
     pub(crate) copy: Option<String>,
 }
 
-/// Replaces the database of a state folder by a copy.
-///
-/// # Errors
-/// A daemon has the folder; the copy is no database of this program, of a newer version or damaged; a file cannot be written.
 pub(crate) fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, StoreError> {
     if !fs::metadata(file).map_err(at("restore", file))?.is_file() {
         // A pipe without a writer would hold up the restore.

@@ -134,7 +134,6 @@ fn delete_job(transaction: &Transaction<'_>, Candidate { job, payer, finish_ms }
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 
-/// Adds a job's cost to that of the deleted jobs of a queue.
 fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
     let read = |row: &Row<'_>| {
         let number = |column: usize| row.get::<_, i64>(column);

@@ -59,7 +59,6 @@ pub(super) fn in_memory() -> rusqlite::Result<Connection> {
     Ok(database)
 }
 
-/// The schema that the database has now.
 pub(super) fn find_schema(database: &Connection) -> rusqlite::Result<SchemaFound> {
     let pragma = |name| database.pragma_query_value(None, name, |row| row.get::<_, u32>(0));
     let (application_id, version) = (pragma("application_id")?, pragma("user_version")?);
@@ -75,7 +74,6 @@ pub(super) fn find_schema(database: &Connection) -> rusqlite::Result<SchemaFound
     Ok(unreleased.map_or(SchemaFound::Foreign, SchemaFound::Unreleased))
 }
 
-/// Creates the schema in an empty database.
 pub(super) fn create(database: &mut Connection) -> rusqlite::Result<()> {
     let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
     FaultPoint::SchemaBegun.pass();
@@ -88,12 +86,10 @@ pub(super) fn create(database: &mut Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// The schema version of a database of ours.
 pub(super) fn version(database: &Connection) -> rusqlite::Result<u32> {
     database.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// A value of `meta`.
 pub(super) fn meta<T: rusqlite::types::FromSql>(database: &Connection, key: &str) -> rusqlite::Result<Option<T>> {
     database.prepare_cached("SELECT value FROM meta WHERE key = ?1")?.query_row([key], |row| row.get(0)).optional()
 }

@@ -12,9 +12,6 @@ use super::folder::at;
 use super::schema::{SESSION_KEY, meta};
 
 /// The key that the database has; one is drawn where it has none.
-///
-/// # Errors
-/// The database cannot be read or written, or the system has no random bytes.
 pub(super) fn find_or_draw(database: &Connection, path: &Path) -> Result<SessionKey, StoreError> {
     let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
     if let Some(kept) = meta::<String>(database, SESSION_KEY).map_err(failed("read"))? {

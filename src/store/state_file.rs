@@ -18,39 +18,32 @@ use super::database::known_version_of;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
 use super::folder::at;
-use super::loaded_state::LoadedState;
+use super::ledger_reader::LedgerReader;
+use super::loaded_state::{LoadedState, StateReader};
 use super::options::StoreOptions;
-use super::state_reader::StateReader;
-use super::statement::LedgerReader;
 use super::steps::{self, VERSION};
-use super::stored_containers::StoredContainerReader;
+use super::stored_applications::StoredContainerReader;
 
 /// Where the header of a database says whether it has a log, and the value for one that has none.
 const MODE_AT: usize = 18;
 const WITHOUT_LOG: [u8; 2] = [1, 1];
-/// Names of folders that are tried.
 const MOST_TRIES: u32 = 1_000;
 static NEXT_FOLDER: AtomicU32 = AtomicU32::new(0);
 
 /// A state database that is read and never changed.
 #[derive(Debug)]
 pub(crate) struct StateFile {
-    /// What is read.
     database: PathBuf,
     /// Keeps the copy, if there is one.
     _copy: Option<PrivateFolder>,
 }
 
-/// A folder that goes with the value.
 #[derive(Debug)]
 struct PrivateFolder(PathBuf);
 
 impl StateFile {
     /// Opens a file and loads its state, with so many of the newest jobs that are over. Blocks for as long as checking, and perhaps
     /// copying it, takes.
-    ///
-    /// # Errors
-    /// It is missing, damaged, of another program, or of a newer schema version.
     pub(crate) fn open(file: &Path, finished_jobs: usize) -> Result<(Self, LoadedState), StoreError> {
         let about = fs::metadata(file).map_err(at("read", file))?;
         if about.is_dir() {
@@ -82,17 +75,14 @@ impl StateFile {
         Ok((opened, loaded))
     }
 
-    /// Reads the ledger, on any thread.
     pub(crate) fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.database)
     }
 
-    /// Reads jobs that are over, on any thread.
     pub(crate) fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.database)
     }
 
-    /// Reads complete containers, on any thread.
     pub(crate) fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.database)
     }
@@ -109,7 +99,6 @@ fn source(file: &Path, has_log: bool) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
 }
 
-/// Whether a database is one file alone by its header.
 fn is_single(file: &Path) -> Result<bool, StoreError> {
     let mut header = [0; MODE_AT + WITHOUT_LOG.len()];
     let read = File::open(file).and_then(|mut opened| opened.read_exact(&mut header));

@@ -1,8 +1,7 @@
 //! [`Store`]: opens the state database, runs its writer thread, closes it.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 
 use tokio::sync::watch;
@@ -11,26 +10,21 @@ use crate::model::SessionKey;
 
 use super::backup::{BackupSummary, backup};
 use super::database::open_migrating;
-use super::durable::Durable;
-use super::durable::{StoreStats, WriterCounts};
+use super::durable::{Durable, StoreStats, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactFeed, FactFollower};
-use super::fact_sender::{Backlog, FactSender, ToWriter};
+use super::fact_sender::{Backlog, FactSender, MetaWriter, StoreMeter, ToWriter};
 use super::fault_point::FaultPoint;
 use super::finished_jobs::FinishedJobReader;
 use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
-use super::loaded_state::{self, LoadedState};
-use super::meta_writer::MetaWriter;
-use super::meter::StoreMeter;
+use super::ledger_reader::LedgerReader;
+use super::loaded_state::{self, LoadedState, StateReader};
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema::BUDGETS_KEPT_IN;
 use super::session_key;
-use super::state_reader::StateReader;
-use super::statement::LedgerReader;
-use super::stored_applications::StoredApplicationReader;
-use super::stored_containers::StoredContainerReader;
+use super::stored_applications::{StoredApplicationReader, StoredContainerReader};
 use super::writer::FactWriter;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].
@@ -92,9 +86,7 @@ impl Store {
     }
 
     /// Commits the migration that [`StoreOptions::holds_migration`] holds, if there is one; facts wait for it.
-    ///
-    /// # Errors
-    /// It cannot be committed: the database is as it was, and this store writes nothing.
+    /// An error: the database is as it was, and this store writes nothing.
     pub(crate) fn commit_migration(&self) -> Result<(), StoreError> {
         let ended = |_| StoreError::Unwritten {
             facts: self.facts.waiting_facts(),
@@ -110,7 +102,6 @@ impl Store {
         self.facts.clone()
     }
 
-    /// The store's progress and health.
     pub fn durable(&self) -> watch::Receiver<Durable> {
         self.facts.durable()
     }
@@ -132,12 +123,10 @@ impl Store {
         self.meta_writer().persist(BUDGETS_KEPT_IN, place, || false).map_err(|error| error.to_string())
     }
 
-    /// Reads the ledger, on any thread.
     pub fn ledger(&self) -> LedgerReader {
         LedgerReader::new(&self.path)
     }
 
-    /// Reads finished jobs, on any thread.
     pub fn finished_jobs(&self) -> FinishedJobReader {
         FinishedJobReader::new(&self.path)
     }
@@ -146,7 +135,6 @@ impl Store {
         StoredApplicationReader::new(&self.path)
     }
 
-    /// A reader of complete containers.
     pub(crate) fn stored_containers(&self) -> StoredContainerReader {
         StoredContainerReader::new(&self.path)
     }
@@ -156,7 +144,6 @@ impl Store {
         self.follower.take().inspect(FactFollower::begin)
     }
 
-    /// What sessions of pages are signed with.
     pub(crate) fn session_key(&self) -> SessionKey {
         self.session_key
     }
@@ -165,7 +152,6 @@ impl Store {
         self.reader.clone()
     }
 
-    /// Counts of the writer's work.
     pub fn stats(&self) -> StoreStats {
         self.counts.read()
     }

@@ -14,8 +14,8 @@ use tokio::sync::watch;
 
 use crate::model::FactNumber;
 
-use super::counter_names::CounterNames;
-use super::durable::{Durable, Health, WriterCounts};
+use super::counter_encoding::CounterNames;
+use super::durable::{Durable, Health, MissedUpdates, WriterCounts};
 use super::error::StoreError;
 use super::fact_feed::{FactBatch, FactFeed};
 use super::fact_sender::{Backlog, weight};
@@ -23,7 +23,6 @@ use super::fault_point::FaultPoint;
 use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::migration::Migration;
-use super::missed_updates::MissedUpdates;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::rows;
@@ -38,7 +37,6 @@ pub(super) struct FactWriter {
     pub(super) feed: FactFeed,
     pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
-    /// Keeps the lock until the thread ends.
     pub(super) folder: StateFolder,
     pub(super) queue: Queue,
     /// Of the schema; its transaction is open until this process may serve.
@@ -52,9 +50,6 @@ struct WriteFailure {
 
 impl FactWriter {
     /// Writes until [`Message::Close`].
-    ///
-    /// # Errors
-    /// Facts that could not be written.
     pub(super) fn run(mut self) -> Result<(), StoreError> {
         if let Some(migration) = self.held_migration.take()
             && !self.is_committed_when_asked(&migration)?
@@ -103,9 +98,8 @@ impl FactWriter {
         }
     }
 
-    /// Holds the migration and all facts until [`Message::CommitMigration`], or until the start itself waits for a value of
-    /// `meta`.
-    /// Returns whether the migration is committed; else it is undone with the connection.
+    /// Holds the migration and all facts until [`Message::CommitMigration`], or until the start itself waits for a value of `meta`. Returns
+    /// whether the migration is committed; else it is undone with the connection.
     fn is_committed_when_asked(&mut self, migration: &Migration) -> Result<bool, StoreError> {
         loop {
             let message = match self.inbox.recv() {
@@ -127,8 +121,7 @@ impl FactWriter {
         }
     }
 
-    /// Waits for a message, at most `timeout`, then takes all that have come, up to a transaction's worth. Returns
-    /// whether none came.
+    /// Waits for a message, at most `timeout`, then takes all that have come, up to a transaction's worth. Returns whether none came.
     fn receive(&mut self, timeout: Option<Duration>) -> Result<bool, String> {
         let first = match timeout {
             None => self.inbox.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -166,8 +159,7 @@ impl FactWriter {
         }
     }
 
-    /// One transaction: these batches, all values of `meta`, the number of the last fact. Returns updates that found no
-    /// row.
+    /// One transaction: these batches, all values of `meta`, the number of the last fact. Returns updates that found no row.
     fn write(&mut self, names: &mut CounterNames, batches: usize, is_retry: bool) -> rusqlite::Result<MissedUpdates> {
         FaultPoint::CommitDue.pass();
         let begun = now();
@@ -361,7 +353,6 @@ mod tests {
     use crate::model::Identifier;
     use crate::store::database::open_for_writing;
 
-    /// A writer without its thread.
     fn idle_writer(dir: &std::path::Path) -> (FactWriter, watch::Receiver<Durable>) {
         let folder = StateFolder::lock(dir).unwrap();
         let database = open_for_writing(&folder.database().unwrap()).unwrap();

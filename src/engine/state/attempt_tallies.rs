@@ -5,16 +5,11 @@ use std::collections::BTreeMap;
 use crate::mapreduce::{AttemptRole, Job, JobFact};
 use crate::model::{AttemptState, PerKind, RunState};
 
-/// Attempts of maps and reduces, and jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct AttemptCounts {
-    /// Attempts launched.
     pub(crate) launched: PerKind<u64>,
-    /// Those that succeeded.
     pub(crate) completed: PerKind<u64>,
-    /// Those that FAILED.
     pub(crate) failed: PerKind<u64>,
-    /// Those that were KILLED.
     pub(crate) killed: PerKind<u64>,
     /// Jobs submitted, succeeded, failed, killed.
     pub(crate) jobs: [u64; 4],
@@ -27,11 +22,9 @@ pub(crate) struct AttemptTallies {
     by_queue: BTreeMap<String, AttemptCounts>,
 }
 
-/// Most queues that are counted apart.
 const MOST_QUEUES: usize = 10_000;
 
 impl AttemptTallies {
-    /// Counts a fact about a job.
     pub(crate) fn count(&mut self, fact: &JobFact, job: &Job) {
         self.all.count(fact, job);
         let queue = &job.spec.queue;
@@ -42,7 +35,6 @@ impl AttemptTallies {
         }
     }
 
-    /// Of all queues.
     pub(crate) fn all(&self) -> &AttemptCounts {
         &self.all
     }

@@ -10,7 +10,6 @@ use std::fmt;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AuditEntry {
-    /// What was done, or refused.
     pub(crate) verb: &'static str,
     /// Whether it was refused by an access list, a role or a signature.
     pub(crate) is_denied: bool,
@@ -28,7 +27,6 @@ impl AuditEntry {
         Self { verb, is_denied: false, user: user.into(), fields: Vec::new() }
     }
 
-    /// The same with one more field.
     #[must_use]
     pub(crate) fn with(mut self, name: &'static str, value: impl fmt::Display) -> Self {
         self.fields.push((name, value.to_string()));

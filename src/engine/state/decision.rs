@@ -54,8 +54,11 @@ pub(crate) enum Decided {
     /// An attempt or container gives way to queues that hold less than is due to them.
     Preempted(Preempted),
     /// Another scheduler rules from now on, or the same by another choice.
-    Policy { from: String, to: String, by: Arc<str> },
-    /// A caller has changed something.
+    Policy {
+        from: String,
+        to: String,
+        by: Arc<str>,
+    },
     Changed(Change),
 }
 
@@ -115,7 +118,6 @@ impl Decision {
         Some(Self { at_ms, what: Decided::Changed(change) })
     }
 
-    /// The name of its kind.
     pub(crate) fn kind(&self) -> &'static str {
         match &self.what {
             Decided::Preempted(_) => "preempted",
@@ -124,12 +126,10 @@ impl Decision {
         }
     }
 
-    /// Whether files were read again.
     pub(crate) fn is_about_files(&self) -> bool {
         matches!(self.kind(), "reload" | "listed")
     }
 
-    /// The job that it is about.
     pub(crate) fn job(&self) -> Option<JobId> {
         match &self.what {
             Decided::Preempted(Preempted { victim: Victim::Attempt(attempt), .. }) => Some(attempt.task.job),
@@ -149,7 +149,6 @@ impl Preempted {
 }
 
 impl Change {
-    /// A value of it by name.
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }

@@ -15,7 +15,6 @@ use crate::wire::DelegationIdentifier;
 pub(crate) const KEY_BYTES: usize = 20;
 /// Most live tokens: of one owner, asked for from one host, and of all.
 const MAX_TOKENS: (usize, usize, usize) = (1_000, 10_000, 50_000);
-/// Most tokens that end in one step.
 const MAX_ENDED: usize = 1_000;
 
 /// A key. It does not print.
@@ -28,7 +27,6 @@ pub struct DelegationKey {
     pub(crate) made_ms: i64,
 }
 
-/// A token that is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DelegationToken {
     pub(crate) identifier: DelegationIdentifier,
@@ -69,7 +67,6 @@ pub(crate) struct DelegationTokens {
     of_owner: BTreeMap<Arc<str>, usize>,
     of_origin: BTreeMap<u128, usize>,
     last_sequence: i32,
-    /// Tokens in the credentials of unfinished jobs.
     of_jobs: BTreeMap<JobId, Vec<i32>>,
     /// In how many such jobs a token is.
     uses: BTreeMap<i32, usize>,
@@ -116,7 +113,6 @@ impl DelegationTokens {
         tokens
     }
 
-    /// Applies a change that is recorded as a fact.
     pub(crate) fn apply(&mut self, change: &DelegationChange, now: Now, violations: &mut Violations) {
         match change {
             DelegationChange::KeyMade(key) => drop(self.keys.insert(key.id, key.clone())),
@@ -173,25 +169,21 @@ impl DelegationTokens {
         self.keys.values().filter(|key| is_old(key)).map(|key| key.id).collect()
     }
 
-    /// The key that signs now; none: a new one is due.
     pub(crate) fn signing_key(&self, now: Now) -> Option<&DelegationKey> {
         let signs =
             |key: &&DelegationKey| now.wall_ms < key.made_ms.saturating_add_unsigned(self.settings.key_update_ms);
         self.keys.values().next_back().filter(signs)
     }
 
-    /// A new key of these random bytes.
     pub(crate) fn new_key(&self, secret: [u8; KEY_BYTES], now: Now) -> DelegationKey {
         let last = self.keys.keys().next_back().copied().unwrap_or(0);
         DelegationKey { id: last.wrapping_add(1), secret, made_ms: now.wall_ms }
     }
 
-    /// A key, if it is kept.
     pub(crate) fn key(&self, id: i32) -> Option<&DelegationKey> {
         self.keys.get(&id)
     }
 
-    /// A new token of an owner, signed by a key.
     pub(crate) fn new_token(
         &self,
         owner: &str,
@@ -217,9 +209,7 @@ impl DelegationTokens {
 
     /// The token that must end before this owner gets a further one from this host: of the host, or of the host with the most, that of the
     /// owner who has the most there, the oldest first; none: there is room. Names cost nothing, so the host stays served.
-    ///
-    /// # Errors
-    /// The owner has as many as a user may have; or all others are in use by jobs.
+    /// An error: the owner has as many as a user may have, or all others are in use by jobs.
     pub(crate) fn make_room(&self, owner: &str, origin: u128) -> Result<Option<i32>, String> {
         let count = |count: Option<&usize>| count.copied().unwrap_or(0);
         if count(self.of_owner.get(owner)) >= MAX_TOKENS.0 {
@@ -247,7 +237,6 @@ impl DelegationTokens {
         greediest.map(|(_, first)| Some(first)).ok_or_else(all_used)
     }
 
-    /// Whether a token with exactly this identifier is in force.
     pub(crate) fn is_in_force(&self, identifier: &DelegationIdentifier) -> bool {
         self.tokens.get(&identifier.sequence).is_some_and(|token| token.identifier == *identifier)
     }
@@ -268,7 +257,6 @@ impl DelegationTokens {
         ended.filter_map(|(_, sequence)| self.tokens.get(sequence)).collect()
     }
 
-    /// Whether an unfinished job has the token in its credentials.
     pub(crate) fn is_of_job(&self, sequence: i32) -> bool {
         self.uses.contains_key(&sequence)
     }
@@ -296,7 +284,6 @@ impl DelegationTokens {
         released.iter().filter_map(|sequence| self.tokens.get(sequence).cloned()).collect()
     }
 
-    /// How many tokens are in force.
     #[cfg(test)]
     pub(crate) fn in_force(&self) -> usize {
         self.tokens.len()

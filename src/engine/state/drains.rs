@@ -17,7 +17,6 @@ pub struct Drain {
 }
 
 impl Drain {
-    /// The worker, while it is not connected.
     pub(crate) fn absent_worker(&self) -> WorkerStatus {
         WorkerStatus {
             worker: self.worker.to_string(),
@@ -39,7 +38,6 @@ impl Drain {
     }
 }
 
-/// All drained workers, connected or not.
 #[derive(Debug, Default)]
 pub(crate) struct Drains {
     by_worker: BTreeMap<Arc<str>, Drain>,
@@ -71,7 +69,6 @@ impl Drains {
         self.by_worker.values()
     }
 
-    /// Whether no further worker can be drained.
     pub(crate) fn is_full(&self) -> bool {
         self.by_worker.len() >= MAX_DRAINS
     }

@@ -9,7 +9,6 @@ use crate::model::{ApplicationId, BrokenInvariant, EndNotification, JobId};
 use super::audit_entry::AuditEntry;
 use super::job_summary::JobSummary;
 
-/// One request to an edge.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// Resolve the rack of this host and send [`Event::RackResolved`](crate::engine::Event::RackResolved).
@@ -22,8 +21,7 @@ pub enum Effect {
         /// The staging directory, unless the job keeps it.
         submit_dir: Option<String>,
     },
-    /// The job is complete, though trackers still read its token: remove `job-info`, so that no other JobTracker
-    /// recovers it.
+    /// The job is complete, though trackers still read its token: remove `job-info`, so that no other JobTracker recovers it.
     RemoveJobInfo {
         job: JobId,
     },
@@ -52,11 +50,9 @@ pub enum Effect {
         directory: Arc<Path>,
         /// When they were appended, wall clock, ms.
         wall_ms: i64,
-        /// The lines, without their time.
         lines: Vec<String>,
     },
-    /// An application has a container or a status that no answer has, or another version: requests that wait for it ask
-    /// again.
+    /// An application has a container or a status that no answer has, or another version: requests that wait for it ask again.
     ApplicationHasNews(ApplicationId),
     /// A worker has something to do: a beat of it that waits asks again.
     WorkerHasNews {

@@ -8,11 +8,10 @@ use crate::model::{EndNotification, Identifier, JobId};
 use crate::scheduler::constraint::JobClass;
 
 use super::applications::ApplicationChange;
-use super::cost_histories::ClassCosts;
 use super::decision::Decision;
 use super::delegation_tokens::DelegationChange;
 use super::drains::Drain;
-use super::job_costs::JobCost;
+use super::job_costs::{ClassCosts, JobCost};
 use super::pauses::{Pause, PauseTarget};
 use super::presences::Presence;
 use super::scheduler_choice::SchedulerChoice;
@@ -29,7 +28,6 @@ pub enum Fact {
     LaunchAnswer {
         tracker: Arc<str>,
         response_id: i16,
-        /// The encoded `HeartbeatResponse`.
         answer: Arc<[u8]>,
     },
     /// A tracker is lost: its last answer with launches is void for a later tracker of the same name.
@@ -61,7 +59,6 @@ pub enum Fact {
         job: JobId,
         trackers: Vec<Arc<str>>,
     },
-    /// A tracker has received KILL_JOB, or is lost.
     KillJobAcknowledged {
         job: JobId,
         tracker: Arc<str>,
@@ -69,12 +66,10 @@ pub enum Fact {
     /// From now on another scheduler rules, or the same by another choice, and these jobs are in other queues.
     SchedulerChosen {
         choice: SchedulerChoice,
-        /// Jobs with their queues from now on.
         moved: Vec<(JobId, Arc<str>)>,
     },
     /// A job has shown what those of its class cost.
     CostsLearned(ClassCosts),
-    /// Too many classes are known: this one is forgotten.
     CostsForgotten(Arc<JobClass>),
     /// The history of a job that is over is written.
     HistoryWritten {
@@ -104,7 +99,6 @@ pub enum Fact {
     },
     /// Changes of applications and their containers that one event made: durable together.
     Applications(Vec<ApplicationChange>),
-    /// A change of delegation tokens or of their keys.
     Delegation(DelegationChange),
     Job(JobFact),
 }

@@ -32,7 +32,6 @@ struct WithheldEnd {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ReportedEnd {
     pub(crate) notification: Option<EndNotification>,
-    /// Whether the job must be forgotten now.
     pub(crate) forget: bool,
 }
 
@@ -44,24 +43,19 @@ struct PendingKillJob {
     forget_when_acknowledged: bool,
 }
 
-/// Every tracker has acknowledged KILL_JOB of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KillJobDone {
-    /// Whether the job must be forgotten now.
     pub(crate) forget: bool,
 }
 
 /// What to do with the oldest job whose tasks are in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Retirement {
-    /// Its tasks are gone from memory.
     Done,
-    /// It must keep them for now.
     Wait,
 }
 
 impl FinishedJobs {
-    /// Adds a completed job whose tasks stay in memory.
     pub(crate) fn insert(&mut self, id: JobId, weight: u64) {
         self.order.push_back(id);
         self.retained.push_back((id, weight));
@@ -120,7 +114,6 @@ impl FinishedJobs {
         Some(KillJobDone { forget })
     }
 
-    /// Whether any tracker has not acknowledged KILL_JOB of the job.
     pub(crate) fn has_pending_kill_job(&self, id: JobId) -> bool {
         self.pending_kill_jobs.contains_key(&id)
     }

@@ -21,7 +21,6 @@ pub struct ForeignState {
     pub(crate) ended_since_copy: BTreeMap<JobId, String>,
 }
 
-/// A job that another JobTracker accepted.
 #[derive(Clone, Debug)]
 pub struct ForeignJob {
     pub(crate) id: JobId,

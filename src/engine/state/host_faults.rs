@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// The rule that puts hosts on the graylist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FaultConfig {
     /// Least faults within the window, at least 1 (`mapred.max.tracker.blacklists`).
@@ -15,12 +14,10 @@ pub struct FaultConfig {
     pub(crate) bucket_ms: i64,
     /// Buckets in the window, the running one included (`mapred.jobtracker.blacklist.fault-timeout-window`).
     pub(crate) buckets: i64,
-    /// Least excess of the faults over the cluster's average, millionths of it
-    /// (`mapred.cluster.average.blacklist.threshold`).
+    /// Least excess of the faults over the cluster's average, millionths of it (`mapred.cluster.average.blacklist.threshold`).
     pub(crate) excess_millionths: u64,
 }
 
-/// Counts of the cluster's trackers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ClusterSize {
     pub(crate) in_service: usize,

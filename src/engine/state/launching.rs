@@ -31,7 +31,6 @@ impl Launching {
         }
     }
 
-    /// All attempts, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = AttemptId> {
         self.by_time.iter().map(|(_, attempt)| *attempt)
     }

@@ -8,7 +8,6 @@ use super::refusal::Refusal;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The rule that puts hosts on the graylist.
     pub faults: FaultConfig,
     pub counters: CounterLimits,
     /// Most memory that one task may request, MB; none = jobs need not state it

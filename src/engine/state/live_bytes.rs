@@ -1,5 +1,4 @@
-//! Memory that users take: texts, splits and credentials of unfinished jobs; all that applications have sent and that is
-//! kept for them.
+//! Memory that users take: texts, splits and credentials of unfinished jobs; all that applications have sent and that is kept for them.
 
 use std::collections::BTreeMap;
 
@@ -49,9 +48,6 @@ impl LiveBytes {
     }
 
     /// Refuses `bytes` more that exceed the limit of their user or of all, `most`. `others`: what counts beside, by user.
-    ///
-    /// # Errors
-    /// Why, in words.
     pub(crate) fn check_room<'a>(
         &self,
         what: &str,

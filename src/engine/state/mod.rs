@@ -5,16 +5,13 @@ mod applications;
 mod attempt_tallies;
 mod audit_entry;
 mod cluster;
-mod cost_histories;
 mod decision;
 mod delegation_tokens;
 mod drains;
 mod effect;
-mod event_lines;
 mod fact;
 mod finished_jobs;
 mod foreign_recovery;
-mod fresh_trackers;
 mod host_faults;
 mod job_costs;
 mod job_summary;
@@ -22,22 +19,16 @@ mod job_table;
 mod launching;
 mod limits;
 mod live_bytes;
-mod live_jobs;
-mod long_housekeeping;
 mod market_state;
-mod order_standing;
 mod outbox;
 mod pauses;
-mod preemptions;
 mod presences;
 mod refusal;
-mod reserved_ids;
 mod rounds;
 mod scheduler_choice;
 mod submissions;
 mod task_windows;
 mod tracker;
-mod tracker_connection;
 mod trackers;
 
 pub use access_list::Caller;
@@ -55,7 +46,6 @@ pub(crate) use applications::{ContainerNode, GrantSource};
 pub(crate) use attempt_tallies::{AttemptCounts, AttemptTallies};
 pub(crate) use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub(crate) use cluster::Cluster;
-pub(crate) use cost_histories::{ClassCosts, CostHistories};
 pub(crate) use decision::{Change, Claimant, Decided, Decision, Preempted, Victim};
 pub(crate) use delegation_tokens::{
     DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
@@ -64,37 +54,31 @@ pub(crate) use delegation_tokens::{
 pub(crate) use drains::{Drain, Drains, MAX_DRAINS};
 pub use effect::Effect;
 pub(crate) use effect::LogLevel;
-pub(crate) use event_lines::EventLines;
 pub use fact::Fact;
-
 pub(crate) use finished_jobs::{KillJobDone, ReportedEnd};
 pub(crate) use foreign_recovery::{ForeignJob, ForeignRecovery, ForeignState};
-#[cfg(test)]
-pub(crate) use fresh_trackers::NAMES_OF_CONNECTION;
 pub(crate) use host_faults::{ClusterSize, FaultConfig, HostFaults};
 pub use job_costs::JobCost;
-pub(crate) use job_costs::JobCosts;
+pub(crate) use job_costs::{ClassCosts, CostHistories, JobCosts};
 pub(crate) use job_summary::JobSummary;
 pub(crate) use job_table::JobTable;
+#[cfg(test)]
+pub(crate) use job_table::LiveJobs;
 pub(crate) use launching::Launching;
 pub(crate) use limits::Limits;
-#[cfg(test)]
-pub(crate) use live_jobs::LiveJobs;
-pub(crate) use market_state::MarketState;
-pub(crate) use order_standing::OrderStanding;
-pub(crate) use outbox::Outbox;
+pub(crate) use market_state::{MarketState, OrderStanding};
+pub(crate) use outbox::{EventLines, Outbox};
 pub(crate) use pauses::{MAX_PAUSES, Pause, PauseTarget, Pauses};
 pub(crate) use presences::{Presence, Presences};
 pub use refusal::Refusal;
-
-pub use reserved_ids::IdOwner;
-
-#[cfg(test)]
-pub(crate) use reserved_ids::MAX_RESERVED_IDS;
 pub(crate) use rounds::{Round, Rounds};
 pub(crate) use scheduler_choice::SchedulerChoice;
+pub use submissions::IdOwner;
+#[cfg(test)]
+pub(crate) use submissions::MAX_RESERVED_IDS;
 pub(crate) use submissions::{MAX_PENDING, PendingSubmission, Submissions};
 pub(crate) use task_windows::WindowCounts;
 pub(crate) use tracker::{LastAnswer, LaunchAnswer, ReportFreshness, ReportedCounts, Tracker, TrackerRecovery};
-pub(crate) use tracker_connection::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection};
-pub(crate) use trackers::Trackers;
+#[cfg(test)]
+pub(crate) use trackers::NAMES_OF_CONNECTION;
+pub(crate) use trackers::{ConnectionStatus, HeartbeatSender, InheritedTrackerConnection, TrackerConnection, Trackers};

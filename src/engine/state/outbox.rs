@@ -1,12 +1,15 @@
 //! The outputs of a step: numbered facts, effects, and invariants found broken.
 
+use std::path::Path;
+use std::sync::Arc;
+
 use crate::mapreduce::JobFact;
 use crate::model::{FactNumber, JobId, Violations};
+use crate::scheduler::fair::event_log::LogEvent;
 
 use super::audit_entry::AuditEntry;
 use super::decision::Decision;
 use super::effect::{Effect, LogLevel};
-use super::event_lines::EventLines;
 use super::fact::Fact;
 use super::job_summary::JobSummary;
 
@@ -61,12 +64,10 @@ impl Outbox {
         }
     }
 
-    /// Whether the current step has recorded anything.
     pub(crate) fn has_facts(&self) -> bool {
         !self.facts.is_empty()
     }
 
-    /// Records a decision, if there is one.
     pub(crate) fn decide(&mut self, decision: Option<Decision>) {
         if let Some(decision) = decision {
             self.record(Fact::Decided(Box::new(decision)));
@@ -77,7 +78,6 @@ impl Outbox {
         self.request(Effect::Audit(entry));
     }
 
-    /// Makes an effect of each invariant found broken.
     pub(crate) fn report_violations(&mut self) {
         if !self.violations.is_empty() {
             self.effects.extend(self.violations.take().into_iter().map(Effect::ReportBrokenInvariant));
@@ -90,9 +90,58 @@ impl Outbox {
         (FactNumber(self.last_fact.0 + 1 - facts.len() as u64), facts)
     }
 
-    /// Removes and returns the effects of the current step.
     pub(crate) fn take_effects(&mut self) -> Vec<Effect> {
         std::mem::take(&mut self.effects)
+    }
+}
+
+/// Lines for the event log; none are kept while no event log is wanted.
+#[derive(Debug, Default)]
+pub(crate) struct EventLines {
+    /// Directory of the event log; none: it is not wanted.
+    directory: Option<Arc<Path>>,
+    lines: Vec<String>,
+}
+
+impl EventLines {
+    /// Directory of the event log; none while it is not wanted.
+    pub(crate) fn directory(&self) -> Option<&Arc<Path>> {
+        self.directory.as_ref()
+    }
+
+    /// Keeps the lines that follow for an event log in another directory, or none.
+    pub(crate) fn set_directory(&mut self, directory: Option<Arc<Path>>) {
+        self.directory = directory;
+    }
+
+    /// Whether lines are kept; else what an event costs to collect need not be spent.
+    pub(crate) fn are_kept(&self) -> bool {
+        self.directory.is_some()
+    }
+
+    pub(crate) fn append(&mut self, event: &LogEvent<'_>) {
+        if self.are_kept() {
+            self.lines.push(event.to_string());
+        }
+    }
+
+    pub(crate) fn append_job_fact(&mut self, job: JobId, fact: &JobFact) {
+        let event = match fact {
+            JobFact::Accepted(_) => LogEvent::JobAdded(job),
+            JobFact::Ended { .. } => LogEvent::JobRemoved(job),
+            JobFact::Running { .. }
+            | JobFact::Priority { .. }
+            | JobFact::PoolSet { .. }
+            | JobFact::DeadlineSet { .. } => LogEvent::JobUpdated(job),
+            _ => return,
+        };
+        self.append(&event);
+    }
+
+    /// Removes and returns the lines, with the directory that they are for; none without any.
+    pub(crate) fn take(&mut self) -> Option<(Arc<Path>, Vec<String>)> {
+        let directory = self.directory.as_ref().filter(|_| !self.lines.is_empty())?;
+        Some((directory.clone(), std::mem::take(&mut self.lines)))
     }
 }
 

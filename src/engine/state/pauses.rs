@@ -6,7 +6,6 @@ use std::sync::Arc;
 use crate::api::PendingReason;
 use crate::model::JobId;
 
-/// What starts nothing.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PauseTarget {
     Job(JobId),
@@ -24,7 +23,6 @@ pub struct Pause {
 }
 
 impl Pause {
-    /// Why work of its target does not start.
     pub(crate) fn reason(&self) -> PendingReason {
         let (by, since_ms) = (self.user.to_string(), self.since_ms);
         match &self.target {
@@ -52,7 +50,6 @@ impl Pauses {
         self.by_target.insert(pause.target.clone(), pause);
     }
 
-    /// Removes one; whether there was one.
     pub(crate) fn remove(&mut self, target: &PauseTarget) -> bool {
         self.by_target.remove(target).is_some()
     }
@@ -70,13 +67,11 @@ impl Pauses {
         held.or_else(|| self.get(&PauseTarget::Queue(queue.into())))
     }
 
-    /// All of them, jobs first.
     #[cfg(test)]
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Pause> {
         self.by_target.values()
     }
 
-    /// Whether no further one can be added.
     pub(crate) fn is_full(&self) -> bool {
         self.by_target.len() >= MAX_PAUSES
     }

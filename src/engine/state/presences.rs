@@ -35,7 +35,6 @@ impl Presences {
         was.as_ref() != Some(presence)
     }
 
-    /// The names of all that are believed to be there.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.by_tracker.keys()
     }

@@ -1,8 +1,11 @@
-//! Rounds: work of the ruling policy that recurs by the clock.
+//! Rounds: work of the ruling policy that recurs by the clock, and the preemptions that it has ordered.
 
-use crate::model::Now;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::preemptions::Preemptions;
+use crate::model::{AttemptId, JobId, Now};
+
+use super::decision::Decision;
 
 /// The rounds of the ruling policy, and what the last ones have ordered.
 #[derive(Debug, Default)]
@@ -80,7 +83,6 @@ impl Round {
         Self { due_mono_ms: self.due_mono_ms.min(other.due_mono_ms), ..self }
     }
 
-    /// It is due no later than at this time.
     pub(crate) fn bring_forward(&mut self, due_mono_ms: u64) {
         self.due_mono_ms = self.due_mono_ms.min(due_mono_ms);
     }
@@ -105,6 +107,51 @@ impl Round {
     /// When it is due, ms of the monotonic clock; `u64::MAX`: never.
     pub(crate) fn due_mono_ms(&self) -> u64 {
         self.due_mono_ms
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Preemptions {
+    /// Attempts chosen for preemption, whose trackers have no order yet; some may have ended.
+    pub(crate) victims: BTreeMap<AttemptId, Decision>,
+    /// The last round that preempted attempts, for each job in memory.
+    last_by_job: BTreeMap<JobId, LastPreemption>,
+}
+
+/// The last round that preempted attempts of a job.
+#[derive(Clone, Debug)]
+pub(crate) struct LastPreemption {
+    /// When, epoch ms.
+    pub(crate) at_ms: i64,
+    pub(crate) attempts: u32,
+    /// Victims of the job in all rounds so far.
+    pub(crate) so_far: u64,
+    /// Queues that were below their quota, with the number of missing slots.
+    pub(crate) short: Arc<BTreeMap<String, u32>>,
+}
+
+impl Preemptions {
+    pub(crate) fn record_round(
+        &mut self,
+        victims: impl Iterator<Item = AttemptId>,
+        short: BTreeMap<String, u32>,
+        at_ms: i64,
+    ) {
+        let mut hit: BTreeMap<JobId, u32> = BTreeMap::new();
+        victims.for_each(|id| *hit.entry(id.task.job).or_default() += 1);
+        let short = Arc::new(short);
+        for (job, attempts) in hit {
+            let so_far = self.last_of(job).map_or(0, |last| last.so_far) + u64::from(attempts);
+            self.last_by_job.insert(job, LastPreemption { at_ms, attempts, so_far, short: short.clone() });
+        }
+    }
+
+    pub(crate) fn last_of(&self, job: JobId) -> Option<&LastPreemption> {
+        self.last_by_job.get(&job)
+    }
+
+    pub(crate) fn forget_job(&mut self, job: JobId) {
+        self.last_by_job.remove(&job);
     }
 }
 

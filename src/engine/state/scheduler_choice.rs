@@ -2,8 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The choice of a scheduler. It stays in force over restarts until the configuration names another class than it did
-/// then.
+/// The choice of a scheduler. It stays in force over restarts until the configuration names another class than it did then.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SchedulerChoice {
     pub(crate) class: String,

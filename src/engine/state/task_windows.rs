@@ -36,12 +36,10 @@ const MINUTE_MS: u64 = 60_000;
 const HOUR_MS: u64 = 60 * MINUTE_MS;
 
 impl TaskWindows {
-    /// Counts tasks that it was given at `mono_ms`.
     pub(crate) fn count_given(&mut self, tasks: usize, mono_ms: u64) {
         self.given.add(u32::try_from(tasks).unwrap_or(u32::MAX), mono_ms);
     }
 
-    /// Counts one that succeeded.
     pub(crate) fn count_success(&mut self, mono_ms: u64) {
         self.succeeded.add(1, mono_ms);
     }

@@ -17,7 +17,6 @@ pub(crate) struct Tracker {
     pub(crate) http_port: i32,
     /// Slots that count: none while it is unhealthy or drained.
     pub(crate) slots: PerKind<u32>,
-    /// Slots that it reports, within the limit.
     pub(crate) reported_slots: PerKind<u32>,
     /// Slots in use by its last report.
     pub(crate) busy: PerKind<u32>,
@@ -26,7 +25,6 @@ pub(crate) struct Tracker {
     /// Slots that are free by its last report and whose attempts were killed since the one before.
     pub(crate) killed_slots: PerKind<u32>,
     pub(crate) healthy: bool,
-    /// An administrator drains it: it gets no new tasks.
     pub(crate) is_drained: bool,
     /// It accepts no tasks although it has free slots.
     pub(crate) refuses_work: bool,
@@ -34,7 +32,6 @@ pub(crate) struct Tracker {
     pub(crate) complaint: String,
     /// The SHA-256 of the secret of its worker's beats, hex digits, as its heartbeats say it.
     pub(crate) beat_digest: Option<Arc<str>>,
-    /// The connection of its last heartbeat.
     pub(crate) connection: u64,
     /// Where `connection` comes from; none before the first heartbeat since a restart.
     pub(crate) address: Option<IpAddr>,
@@ -66,7 +63,6 @@ pub(crate) struct Tracker {
     pub(crate) kill_jobs: BTreeSet<JobId>,
     /// Those of `kill_jobs` in the last answer.
     pub(crate) kill_jobs_sent: Vec<JobId>,
-    /// Tasks that it was given, for display.
     pub(crate) task_windows: Box<TaskWindows>,
     /// What its last report says of its tasks and directories, for display.
     pub(crate) reported: ReportedCounts,
@@ -75,13 +71,10 @@ pub(crate) struct Tracker {
 /// What a tracker's last report says of its tasks and directories.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ReportedCounts {
-    /// Attempts that it reports.
     pub(crate) attempts: u32,
-    /// Those of them that run.
     pub(crate) running: PerKind<u32>,
     /// Tasks that failed on it since it started.
     pub(crate) task_failures: i32,
-    /// Local directories that failed.
     pub(crate) dir_failures: i32,
     /// When its health script last ran, epoch ms; 0: never.
     pub(crate) health_ms: i64,
@@ -173,7 +166,6 @@ impl Tracker {
         }
     }
 
-    /// Free slots by its last report.
     pub(crate) fn free(&self) -> PerKind<u32> {
         PerKind::new(self.slots.map.saturating_sub(self.busy.map), self.slots.reduce.saturating_sub(self.busy.reduce))
     }

@@ -1,5 +1,6 @@
 //! All registered and expected trackers, and their connections.
 
+use core::net::IpAddr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -9,10 +10,8 @@ use crate::model::{Kind, Now, PerKind, TrackerId, Violations, lower, raise};
 use crate::wire::given_worker_name;
 
 use super::drains::Drains;
-use super::fresh_trackers::FreshTrackers;
 use super::presences::Presences;
 use super::tracker::Tracker;
-use super::tracker_connection::HeartbeatSender;
 
 /// Trackers by id. A heartbeat looks up its tracker's name once, in [`Self::id_of`]; the cost of everything else that it
 /// does here is independent of the number of trackers.
@@ -29,13 +28,10 @@ pub(crate) struct Trackers {
     busy_slots: PerKind<u64>,
     /// Those with each name that workers were given; never iterated.
     by_given_name: FxHashMap<Box<str>, BTreeSet<TrackerId>>,
-    /// Those that have never run anything.
     pub(crate) fresh: FreshTrackers,
     // Open connections on which heartbeats came; never iterated.
     connections: FxHashSet<u64>,
-    /// What the store believes of them.
     pub(crate) presences: Presences,
-    /// Drained workers, connected or not.
     pub(crate) drains: Drains,
     /// Hosts in the default rack only because nothing has said yet where they are.
     pub(crate) unresolved_hosts: BTreeSet<Arc<str>>,
@@ -128,19 +124,16 @@ impl Trackers {
         }
     }
 
-    /// The names of all trackers, sorted.
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sorted.keys()
     }
 }
 
 impl Trackers {
-    /// Slots in use by the last reports of all trackers.
     pub(crate) fn busy_slots(&self) -> PerKind<u64> {
         self.busy_slots
     }
 
-    /// Sets the slots in use by the last report of a tracker.
     pub(crate) fn set_busy(&mut self, id: TrackerId, busy: PerKind<u32>, violations: &mut Violations) {
         let Some(tracker) = self.by_id.get_mut(&id) else { return };
         let was = std::mem::replace(&mut tracker.busy, busy);
@@ -152,7 +145,6 @@ impl Trackers {
 }
 
 impl Trackers {
-    /// Compares the sum of busy slots with a recount.
     pub(crate) fn check_busy_slots(&self, violations: &mut Violations) {
         for kind in Kind::ALL {
             let counted: u64 = self.iter().map(|tracker| u64::from(tracker.busy[kind])).sum();
@@ -204,8 +196,128 @@ impl Trackers {
         self.connections.remove(&connection);
     }
 
-    /// Whether the connection of the tracker's last heartbeat is open.
     pub(crate) fn is_connected(&self, tracker: &Tracker) -> bool {
         self.connections.contains(&tracker.connection)
+    }
+}
+
+/// The relation of a tracker to the connection of a heartbeat under its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum ConnectionStatus {
+    Own,
+    /// The tracker is unknown, or its own connection is closed.
+    Absent,
+    /// The tracker has another open connection.
+    Elsewhere(TrackerConnection),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct TrackerConnection {
+    pub(crate) connection: u64,
+    /// Time of the last heartbeat on it, ms of the monotonic clock.
+    pub(crate) last_seen_mono_ms: u64,
+    /// It was silent for longer than any healthy tracker.
+    pub(crate) is_silent: bool,
+    /// The connection certainly belongs to the tracker: the tracker registered on it under a name that was free, or used it for an expiry
+    /// interval. Otherwise it may be an impostor's: after a restart the first connection is accepted.
+    pub(crate) is_sure: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeartbeatSender {
+    pub(crate) connection: u64,
+    /// The address of its peer; none where it is unknown.
+    pub(crate) address: Option<IpAddr>,
+}
+
+/// A tracker's own connection, handed over by the previous process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InheritedTrackerConnection {
+    pub(crate) tracker: Arc<str>,
+    /// The number of the connection in this process.
+    pub(crate) connection: u64,
+    pub(crate) is_sure: bool,
+}
+
+/// Most names that one connection speaks for without any of them having run something. A TaskTracker has a connection of its own; those
+/// of one Java process share one, and a TaskTracker that begins again keeps its own under another name.
+pub(crate) const NAMES_OF_CONNECTION: usize = 16;
+
+/// Trackers that have never run anything, by where their heartbeats come from: names cost a caller nothing, so these give way first. Older ones have
+/// lower ids.
+#[derive(Debug, Default)]
+pub(crate) struct FreshTrackers {
+    by_address: BTreeMap<Option<IpAddr>, BTreeSet<TrackerId>>,
+    by_count: BTreeSet<(usize, Option<IpAddr>)>,
+    // Never iterated.
+    by_connection: FxHashMap<u64, BTreeSet<TrackerId>>,
+    // Never iterated.
+    places: FxHashMap<TrackerId, (u64, Option<IpAddr>)>,
+}
+
+impl FreshTrackers {
+    /// A tracker that has run nothing speaks on a connection.
+    pub(crate) fn insert(&mut self, id: TrackerId, connection: u64, address: Option<IpAddr>) {
+        if self.places.get(&id) == Some(&(connection, address)) {
+            return;
+        }
+        self.remove(id);
+        self.places.insert(id, (connection, address));
+        self.by_connection.entry(connection).or_default().insert(id);
+        self.change(address, |trackers| trackers.insert(id));
+    }
+
+    pub(crate) fn remove(&mut self, id: TrackerId) {
+        let Some((connection, address)) = self.places.remove(&id) else { return };
+        if let Some(trackers) = self.by_connection.get_mut(&connection) {
+            trackers.remove(&id);
+            if trackers.is_empty() {
+                self.by_connection.remove(&connection);
+            }
+        }
+        self.change(address, |trackers| trackers.remove(&id));
+    }
+
+    /// Those of the address that has the most, the oldest first.
+    pub(crate) fn of_greediest(&self) -> impl Iterator<Item = TrackerId> {
+        let greediest = self.by_count.last().and_then(|(_, address)| self.by_address.get(address));
+        greediest.into_iter().flatten().copied()
+    }
+
+    /// The oldest for which a connection speaks, where it speaks for too many to add another.
+    pub(crate) fn beyond(&self, connection: u64) -> Option<TrackerId> {
+        let trackers = self.by_connection.get(&connection)?;
+        if trackers.len() < NAMES_OF_CONNECTION { None } else { trackers.first().copied() }
+    }
+
+    fn change(&mut self, address: Option<IpAddr>, change: impl FnOnce(&mut BTreeSet<TrackerId>) -> bool) {
+        let trackers = self.by_address.entry(address).or_default();
+        self.by_count.remove(&(trackers.len(), address));
+        change(trackers);
+        match trackers.len() {
+            0 => drop(self.by_address.remove(&address)),
+            count => drop(self.by_count.insert((count, address))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_address_with_the_most_is_known_at_any_time() {
+        let mut fresh = FreshTrackers::default();
+        let address = |last: u8| Some(IpAddr::from([10, 0, 0, last]));
+        let id = TrackerId::new;
+        for number in 0..5 {
+            fresh.insert(id(number), number.into(), address(if number < 3 { 1 } else { 2 }));
+        }
+        assert_eq!(fresh.of_greediest().collect::<Vec<_>>(), [id(0), id(1), id(2)]);
+        fresh.remove(id(0));
+        fresh.insert(id(1), 9, address(2));
+        assert_eq!(fresh.of_greediest().collect::<Vec<_>>(), [id(1), id(3), id(4)]);
+        (1..5).for_each(|number| fresh.remove(id(number)));
+        assert!(fresh.of_greediest().next().is_none() && fresh.by_count.is_empty() && fresh.by_connection.is_empty());
     }
 }

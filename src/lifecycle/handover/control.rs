@@ -1,5 +1,4 @@
-//! The control socket in the state folder, on which an operator requests an upgrade or asks about the scheduler: a line
-//! of JSON each way.
+//! The control socket in the state folder, on which an operator requests an upgrade or asks about the scheduler: a line of JSON each way.
 
 use std::cell::{Cell, RefCell};
 use std::fs;
@@ -21,8 +20,6 @@ use crate::fs::{Account, FolderHandle};
 use crate::lifecycle::signals::OperatorStop;
 use crate::server::write_audit_line;
 
-use super::stop_answer::StopAnswer;
-
 /// The name of the socket in the state folder.
 pub(crate) const CONTROL: &str = "control";
 /// Only the daemon's own user connects; the peer's user is checked, too.
@@ -34,15 +31,15 @@ const NOT_SERVING: &str = "the daemon is starting or stopping: try again soon";
 /// Maximum length of a request, bytes.
 const MAX_REQUEST_BYTES: u64 = 64 << 10;
 
-/// A request of an operator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub(super) enum ControlRequest {
     /// Replace the daemon by that program.
-    Upgrade { program: PathBuf },
+    Upgrade {
+        program: PathBuf,
+    },
     /// About the scheduler.
     Scheduler(SchedulerRequest),
-    /// Stop the daemon.
     Stop,
 }
 
@@ -56,14 +53,11 @@ pub(crate) enum SchedulerRequest {
     Reload,
     /// Show what a switch would do.
     Plan {
-        /// Class name of the scheduler.
         class: String,
         /// Where jobs move whose queue it lacks.
         move_to: Option<String>,
     },
-    /// Switch.
     Use {
-        /// Class name of the scheduler.
         class: String,
         /// Where jobs move whose queue it lacks.
         move_to: Option<String>,
@@ -74,19 +68,14 @@ pub(crate) enum SchedulerRequest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum SchedulerAnswer {
-    /// Which one rules.
     Status(SchedulerStatus),
-    /// What a switch would do.
     Plan(SwitchPlan),
     /// The switch waits; another answer follows. Closing the connection before withdraws it.
     Waits(SwitchPlan),
-    /// What the switch did.
     Done(SwitchPlan),
     /// What a reload has changed.
     Reloaded {
-        /// What was read.
         summary: String,
-        /// What is other than before, a line each.
         changes: Vec<String>,
         /// What is suspicious in what was read, a line each; none of a daemon of an earlier version.
         #[serde(default)]
@@ -94,9 +83,21 @@ pub(crate) enum SchedulerAnswer {
     },
     /// Why nothing was done, where there is no plan.
     Refused {
-        /// The reason.
         why: String,
     },
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum StopAnswer {
+    /// It stops; the connection closes when the process has ended.
+    Stopping {
+        process: u32,
+        /// Whether a service manager may start it again.
+        is_supervised: bool,
+    },
+    /// It does not.
+    Refused { why: String },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -104,37 +105,25 @@ pub(crate) enum SchedulerAnswer {
 pub(crate) enum UpgradeOutcome {
     /// The new process serves.
     Done {
-        /// Its process id.
         process: u32,
         /// A summary for the operator.
         summary: String,
     },
     /// The old process continues to serve.
-    Refused {
-        /// The reason.
-        why: String,
-    },
+    Refused { why: String },
 }
 
-/// Why the outcome is unknown.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ControlError {
-    /// No daemon listens.
     #[error("cannot reach a daemon at {path}: {source}")]
-    Unreached {
-        /// The socket.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Unreached { path: PathBuf, source: io::Error },
     /// No answer, or one that cannot be parsed.
     #[error("the daemon did not report the outcome ({0}): see its log")]
     Unanswered(io::Error),
 }
 
-/// The daemon's end of the control socket.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct Control {
+pub(crate) struct Control {
     listener: UnixListener,
     path: PathBuf,
     /// Whether dropping this removes the socket.
@@ -150,18 +139,17 @@ type SchedulerCalls = Rc<RefCell<Option<mpsc::UnboundedSender<SchedulerCall>>>>;
 
 /// A request about the scheduler, whose operator waits.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct SchedulerCall {
-    pub(in crate::lifecycle) request: SchedulerRequest,
+pub(crate) struct SchedulerCall {
+    pub(crate) request: SchedulerRequest,
     /// The number of the operator's user.
-    pub(in crate::lifecycle) user: u32,
+    pub(crate) user: u32,
     stream: tokio::net::UnixStream,
 }
 
 /// A request for an upgrade, whose operator waits.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct UpgradeRequest {
-    /// The program of the new process.
-    pub(in crate::lifecycle) program: PathBuf,
+pub(crate) struct UpgradeRequest {
+    pub(crate) program: PathBuf,
     /// The number of the operator's user.
     user: u32,
     stream: tokio::net::UnixStream,
@@ -177,8 +165,7 @@ pub(crate) fn request_upgrade(state_dir: &Path, program: &Path) -> Result<Upgrad
     read_answer(&mut send_request(state_dir, &ControlRequest::Upgrade { program: program.to_owned() })?)
 }
 
-/// Asks the daemon on that state folder about its scheduler, and waits. `on_wait` shows a plan that waits for the market's
-/// next tick.
+/// Asks the daemon on that state folder about its scheduler, and waits. `on_wait` shows a plan that waits for the market's next tick.
 pub(crate) fn request_scheduler(
     state_dir: &Path,
     request: SchedulerRequest,
@@ -222,7 +209,7 @@ fn short_path(folder: &FolderHandle) -> PathBuf {
 
 impl Control {
     /// Listens in a state folder that this process holds; removes a socket left over by an earlier one.
-    pub(in crate::lifecycle) fn open(state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
+    pub(crate) fn open(state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
         let folder = FolderHandle::open(state_dir)?;
         folder.remove(CONTROL.as_ref())?;
         let listener = UnixListener::bind(short_path(&folder))?;
@@ -233,7 +220,7 @@ impl Control {
     }
 
     /// Uses the listener of another process, which owns the socket until [`Self::own_socket`].
-    pub(in crate::lifecycle) fn on(listener: UnixListener, state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
+    pub(crate) fn on(listener: UnixListener, state_dir: &Path, stop: OperatorStop) -> io::Result<Self> {
         listener.set_nonblocking(true)?;
         let ours = tokio::net::UnixListener::from_std(listener.try_clone()?)?;
         let (sender, requests) = mpsc::channel(1);
@@ -243,40 +230,38 @@ impl Control {
         Ok(Self { listener, path: state_dir.join(CONTROL), is_ours: false, requests, scheduler, accepting })
     }
 
-    /// From now on requests about the scheduler, until the receiver is dropped.
-    pub(in crate::lifecycle) fn scheduler_calls(&self) -> mpsc::UnboundedReceiver<SchedulerCall> {
+    pub(crate) fn scheduler_calls(&self) -> mpsc::UnboundedReceiver<SchedulerCall> {
         let (sender, calls) = mpsc::unbounded_channel();
         self.scheduler.replace(Some(sender));
         calls
     }
 
     /// Gives a request to the session that serves now.
-    pub(in crate::lifecycle) fn hand_on(&self, call: SchedulerCall) {
+    pub(crate) fn hand_on(&self, call: SchedulerCall) {
         if let Some(calls) = &*self.scheduler.borrow() {
             // A session that ends drops it, and its operator sees that.
             let _: Result<_, _> = calls.send(call);
         }
     }
 
-    pub(in crate::lifecycle) async fn next(&mut self) -> UpgradeRequest {
+    pub(crate) async fn next(&mut self) -> UpgradeRequest {
         match self.requests.recv().await {
             Some(request) => request,
             None => std::future::pending().await,
         }
     }
 
-    /// A copy of the listener for another process.
-    pub(in crate::lifecycle) fn share(&self) -> io::Result<UnixListener> {
+    pub(crate) fn share(&self) -> io::Result<UnixListener> {
         self.listener.try_clone()
     }
 
     /// Makes this process the owner of the socket, which is removed when it ends.
-    pub(in crate::lifecycle) fn own_socket(&mut self) {
+    pub(crate) fn own_socket(&mut self) {
         self.is_ours = true;
     }
 
     /// Leaves the socket to the other process.
-    pub(in crate::lifecycle) fn release_socket(mut self) {
+    pub(crate) fn release_socket(mut self) {
         self.is_ours = false;
     }
 }
@@ -291,7 +276,6 @@ impl Drop for Control {
     }
 }
 
-/// Where requests go.
 #[derive(Clone, Debug)]
 struct Doors {
     upgrades: mpsc::Sender<UpgradeRequest>,
@@ -373,13 +357,12 @@ async fn write(stream: &mut tokio::net::UnixStream, answer: &impl Serialize) -> 
 }
 
 /// The name of a user, or the number.
-pub(in crate::lifecycle) fn name_of(user: u32) -> String {
+pub(crate) fn name_of(user: u32) -> String {
     Account::of(user).map_or_else(|| user.to_string(), |account| account.name)
 }
 
 impl UpgradeRequest {
-    /// Sends the outcome to the operator.
-    pub(in crate::lifecycle) async fn answer(mut self, outcome: UpgradeOutcome) {
+    pub(crate) async fn answer(mut self, outcome: UpgradeOutcome) {
         match &outcome {
             UpgradeOutcome::Done { summary, .. } => {
                 tracing::info!("upgrade: {summary}");
@@ -394,8 +377,7 @@ impl UpgradeRequest {
 }
 
 impl SchedulerCall {
-    /// Sends an answer. The operator may have disconnected.
-    pub(in crate::lifecycle) async fn answer(&mut self, answer: &SchedulerAnswer) -> io::Result<()> {
+    pub(crate) async fn answer(&mut self, answer: &SchedulerAnswer) -> io::Result<()> {
         write(&mut self.stream, answer).await
     }
 
@@ -403,8 +385,7 @@ impl SchedulerCall {
         self.answer(&SchedulerAnswer::Refused { why: why.to_owned() }).await
     }
 
-    /// Completes when the operator has disconnected.
-    pub(in crate::lifecycle) async fn closed(&mut self) {
+    pub(crate) async fn closed(&mut self) {
         let mut rest = [0; 64];
         while self.stream.read(&mut rest).await.is_ok_and(|count| count > 0) {}
     }

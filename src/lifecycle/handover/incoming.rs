@@ -22,22 +22,17 @@ pub(crate) struct Predecessor {
     offer: Offer,
 }
 
-/// The state received from the predecessor.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct InheritedState {
-    pub(in crate::lifecycle) rpc: TcpListener,
-    pub(in crate::lifecycle) http: TcpListener,
-    pub(in crate::lifecycle) control: Option<UnixListener>,
-    pub(in crate::lifecycle) trackers: BTreeSet<Arc<str>>,
-    pub(in crate::lifecycle) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(in crate::lifecycle) connections: Vec<InheritedConnection>,
+pub(crate) struct InheritedState {
+    pub(crate) rpc: TcpListener,
+    pub(crate) http: TcpListener,
+    pub(crate) control: Option<UnixListener>,
+    pub(crate) trackers: BTreeSet<Arc<str>>,
+    pub(crate) open_ids: Vec<(JobId, Arc<str>)>,
+    pub(crate) connections: Vec<InheritedConnection>,
 }
 
 impl Predecessor {
-    /// The predecessor at the other end of this process's standard input.
-    ///
-    /// # Errors
-    /// No process is there, or one with another version of the hand-over.
     pub(crate) fn of_stdin() -> io::Result<Self> {
         let channel = Channel::of_stdin()?;
         // The version first: other members of a later version may not parse.
@@ -53,23 +48,22 @@ impl Predecessor {
         Ok(Self { channel, offer: serde_json::from_value(offer)? })
     }
 
-    pub(in crate::lifecycle) fn offer(&self) -> &Offer {
+    pub(crate) fn offer(&self) -> &Offer {
         &self.offer
     }
 
     /// Its process, as the kernel says who made the channel.
-    pub(in crate::lifecycle) fn process_id(&self) -> Option<u32> {
+    pub(crate) fn process_id(&self) -> Option<u32> {
         self.channel.maker()
     }
 
-    /// Reports why this process does not take over.
     pub(crate) fn refuse(&self, why: &str) {
         // A predecessor that is gone needs no reason.
         let _ = self.channel.send(&FromSuccessor::Refused { why: why.to_owned() });
     }
 
     /// Reports that this process is ready, and receives the state.
-    pub(in crate::lifecycle) fn receive_state(&self) -> io::Result<InheritedState> {
+    pub(crate) fn receive_state(&self) -> io::Result<InheritedState> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.send(&FromSuccessor::Ready { version: VERSION, program_version })?;
         let Inventory { has_control, trackers, open_ids, connections } = self.channel.receive(None)?;
@@ -114,24 +108,24 @@ impl Predecessor {
 
     /// Reports the state as loaded, and waits for permission to serve. If the predecessor dies here, its store is
     /// closed, so serving is safe.
-    pub(in crate::lifecycle) fn await_permission(&self) {
+    pub(crate) fn await_permission(&self) {
         let _ = self.channel.send(&FromSuccessor::Restored);
         let _ = self.channel.receive::<ToSuccessor>(None);
     }
 
-    pub(in crate::lifecycle) fn report_serving(&self) {
+    pub(crate) fn report_serving(&self) {
         let _ = self.channel.send(&FromSuccessor::Serving);
     }
 
     /// Blocks until the predecessor has reported this process to the service manager, or is gone.
-    pub(in crate::lifecycle) fn await_acknowledgement(self) {
+    pub(crate) fn await_acknowledgement(self) {
         let _ = self.channel.receive::<ToSuccessor>(None);
     }
 }
 
 impl Offer {
     /// An offer of this program's version.
-    pub(in crate::lifecycle) fn new(state_dir: std::path::PathBuf, rpc: Port, http: Port) -> Self {
+    pub(crate) fn new(state_dir: std::path::PathBuf, rpc: Port, http: Port) -> Self {
         Self { version: VERSION, state_dir, rpc, http }
     }
 }

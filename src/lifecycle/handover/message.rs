@@ -12,21 +12,20 @@ pub(super) const VERSION: u32 = 1;
 
 /// The first message of the old process: what it can hand over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::lifecycle) struct Offer {
+pub(crate) struct Offer {
     pub(super) version: u32,
     /// The canonical path of the state folder.
-    pub(in crate::lifecycle) state_dir: PathBuf,
-    pub(in crate::lifecycle) rpc: Port,
-    pub(in crate::lifecycle) http: Port,
+    pub(crate) state_dir: PathBuf,
+    pub(crate) rpc: Port,
+    pub(crate) http: Port,
 }
 
 /// A port that the old process listens on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::lifecycle) struct Port {
+pub(crate) struct Port {
     /// As configured, host and port.
-    pub(in crate::lifecycle) configured: String,
-    /// The bound address.
-    pub(in crate::lifecycle) bound: SocketAddr,
+    pub(crate) configured: String,
+    pub(crate) bound: SocketAddr,
 }
 
 /// Messages of the new process, in this order; a refusal ends the hand-over.
@@ -51,7 +50,6 @@ pub(super) enum FromSuccessor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum ToSuccessor {
-    /// Permission to serve.
     Serve,
     /// The service manager knows the new process.
     Acknowledged,
@@ -62,7 +60,6 @@ pub(super) enum ToSuccessor {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Inventory {
     pub(super) has_control: bool,
-    /// The names of the trackers in service.
     pub(super) trackers: Vec<String>,
     /// Job ids without a submission yet, each with its user; absent from earlier programs.
     #[serde(default)]
@@ -96,9 +93,7 @@ pub(super) struct TrackerEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum IntroductionEntry {
-    /// Incomplete.
     Opening(OpeningStage),
-    /// Complete.
     Done {
         protocol: String,
         user: String,

@@ -30,30 +30,28 @@ pub(super) const TAKE_OVER: &str = "--take-over";
 
 /// A new process that replaces this one. Dropping it before it serves kills it.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct Successor {
+pub(crate) struct Successor {
     child: Child,
     channel: Arc<Channel>,
-    /// The version it reports.
-    pub(in crate::lifecycle) program_version: String,
+    pub(crate) program_version: String,
     is_serving: bool,
 }
 
 /// What is handed over. The descriptors stay open here too.
 #[derive(Debug)]
-pub(in crate::lifecycle) struct HandoverState {
-    pub(in crate::lifecycle) rpc: TcpListener,
-    pub(in crate::lifecycle) http: TcpListener,
-    pub(in crate::lifecycle) control: Option<UnixListener>,
-    /// The names of the trackers in service.
-    pub(in crate::lifecycle) trackers: Vec<Arc<str>>,
+pub(crate) struct HandoverState {
+    pub(crate) rpc: TcpListener,
+    pub(crate) http: TcpListener,
+    pub(crate) control: Option<UnixListener>,
+    pub(crate) trackers: Vec<Arc<str>>,
     /// Job ids without a submission yet, with their users.
-    pub(in crate::lifecycle) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(in crate::lifecycle) connections: Vec<InheritedConnection>,
+    pub(crate) open_ids: Vec<(JobId, Arc<str>)>,
+    pub(crate) connections: Vec<InheritedConnection>,
 }
 
 /// Why the new process does not take over. It is dead by then.
 #[derive(Debug, thiserror::Error)]
-pub(in crate::lifecycle) enum SuccessorError {
+pub(crate) enum SuccessorError {
     #[error("cannot start {program}: {source}")]
     Start { program: String, source: io::Error },
     #[error("the new process refuses: {0}")]
@@ -70,11 +68,7 @@ pub(in crate::lifecycle) enum SuccessorError {
 
 impl Successor {
     /// Starts `program` with these arguments and waits until it is ready.
-    pub(in crate::lifecycle) async fn start(
-        program: &Path,
-        arguments: &[OsString],
-        offer: Offer,
-    ) -> Result<Self, SuccessorError> {
+    pub(crate) async fn start(program: &Path, arguments: &[OsString], offer: Offer) -> Result<Self, SuccessorError> {
         let failed = |source| SuccessorError::Start { program: program.display().to_string(), source };
         let (channel, theirs) = Channel::pair().map_err(failed)?;
         let mut command = Command::new(program);
@@ -99,13 +93,12 @@ impl Successor {
         }
     }
 
-    pub(in crate::lifecycle) fn process_id(&self) -> u32 {
+    pub(crate) fn process_id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Hands everything over; completes when the new process has loaded the state and only waits for permission to
-    /// serve.
-    pub(in crate::lifecycle) async fn transfer(&mut self, state: Arc<HandoverState>) -> Result<(), SuccessorError> {
+    /// Hands everything over; completes when the new process has loaded the state and only waits for permission to serve.
+    pub(crate) async fn transfer(&mut self, state: Arc<HandoverState>) -> Result<(), SuccessorError> {
         let send = move |channel: &Channel| send_state(channel, &state);
         match self.exchange("had the state", RESTORED_TIMEOUT, send).await? {
             FromSuccessor::Restored => Ok(()),
@@ -113,8 +106,7 @@ impl Successor {
         }
     }
 
-    /// Gives permission to serve.
-    pub(in crate::lifecycle) async fn start_serving(&mut self) -> Result<(), SuccessorError> {
+    pub(crate) async fn start_serving(&mut self) -> Result<(), SuccessorError> {
         match self.exchange("served", SERVING_TIMEOUT, |channel| channel.send(&ToSuccessor::Serve)).await? {
             FromSuccessor::Serving => {
                 self.is_serving = true;
@@ -124,14 +116,12 @@ impl Successor {
         }
     }
 
-    /// Reports that the service manager knows the new process.
-    pub(in crate::lifecycle) fn acknowledge_handover(&self) {
+    pub(crate) fn acknowledge_handover(&self) {
         // A closed channel means the same to it.
         let _ = self.channel.send(&ToSuccessor::Acknowledged);
     }
 
-    /// Forwards the stop signal that this process received.
-    pub(in crate::lifecycle) fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let process = rustix::process::Pid::from_child(&self.child);
         if let Err(error) = rustix::process::kill_process(process, rustix::process::Signal::TERM) {
             tracing::warn!("cannot stop process {}: {error}", self.process_id());

@@ -6,8 +6,7 @@ use std::path::Path;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use super::control::{ControlError, ControlRequest, read_answer, send_request};
-use super::stop_answer::StopAnswer;
+use super::control::{ControlError, ControlRequest, StopAnswer, read_answer, send_request};
 
 /// From the closing of its descriptors to the end of a process, at most.
 const LAST_MOMENT: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };

@@ -1,6 +1,7 @@
 //! Bounds that only the job itself enforces.
 
-use crate::mapreduce::{Attempt, AttemptOrder, Diagnostics, JobFact, Task, TaskState};
+use crate::mapreduce::attempt::Diagnostics;
+use crate::mapreduce::{Attempt, AttemptOrder, JobFact, Task, TaskState};
 use crate::model::{AttemptState, Kind, RunState, START_FAILURE, WORKER_SHORTAGE};
 use crate::wire::limits::{JOB_DIAGNOSTICS_BYTES, SHORT_DIAGNOSTICS_BYTES};
 

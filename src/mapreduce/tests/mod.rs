@@ -1,7 +1,6 @@
 //! One job alone, for states that a whole cluster cannot produce.
 
 mod bounds;
-mod commits;
 mod consistency;
 mod ends;
 mod facets;

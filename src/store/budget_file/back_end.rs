@@ -9,9 +9,8 @@ use crate::model::FactNumber;
 
 /// A place outside of `state.db` that budgets are loaded from once and published to from then on.
 ///
-/// The ledger is authoritative: [`load`](Self::load) credits the budgets at the very first start, as facts;
-/// [`publish`](Self::publish) follows the facts, for people and other programs. All calls come from one thread, never
-/// the owner's, so they may block.
+/// The ledger is authoritative: [`load`](Self::load) credits the budgets at the very first start, as facts; [`publish`](Self::publish)
+/// follows the facts, for people and other programs. All calls come from one thread, never the owner's, so they may block.
 pub trait BudgetBackEnd: std::fmt::Debug + Send {
     /// What log lines and errors call it: a path, a program, a database. Without a password.
     fn place(&self) -> String;
@@ -39,8 +38,7 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     /// Not published, or perhaps in part; logged, and retried after a pause.
     fn publish(&mut self, accounts: &[BudgetLine], tick: u64) -> Result<(), BudgetBackEndError>;
 
-    /// Top-ups that others made there and that have no answer yet, the oldest first and perhaps not all. None: there
-    /// is no inbox.
+    /// Top-ups that others made there and that have no answer yet, the oldest first and perhaps not all. None: there is no inbox.
     ///
     /// # Errors
     /// They cannot be read; asked again after a pause.
@@ -67,8 +65,7 @@ pub trait BudgetBackEnd: std::fmt::Debug + Send {
     /// Takes what notes each answer of a call that asks more than once.
     fn watch_calls(&mut self, _calls: CallWatch) {}
 
-    /// Ends a call that is in progress, from another thread, at a stop that cannot wait; no call follows. None: calls
-    /// are short.
+    /// Ends a call that is in progress, from another thread, at a stop that cannot wait; no call follows. None: calls are short.
     fn interrupter(&self) -> Option<Interrupter> {
         None
     }
@@ -82,7 +79,6 @@ pub struct CallWatch(Arc<Mutex<Option<(&'static str, Instant)>>>);
 pub type Interrupter = Box<dyn Fn() + Send + Sync>;
 
 impl CallWatch {
-    /// Makes a call.
     pub(super) fn during<T>(&self, action: &'static str, call: impl FnOnce() -> T) -> T {
         *self.call() = Some((action, now()));
         let done = call();
@@ -126,7 +122,6 @@ pub enum BudgetAtStart {
     Overridden(String),
 }
 
-/// A back-end that cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum BudgetBackEndError {
     /// No budget file at first start.

@@ -36,7 +36,6 @@ pub(super) enum WriteMethod {
     InPlace,
 }
 
-/// The hash of a content, as hexadecimal text.
 pub(super) fn hash(content: &[u8]) -> String {
     hex(&Sha256::digest(content))
 }
@@ -51,7 +50,6 @@ impl BudgetFile {
         &self.path
     }
 
-    /// The content of a file that must be there.
     pub(super) fn read_existing(&self) -> Result<Vec<u8>, BudgetBackEndError> {
         self.read()?.ok_or_else(|| BudgetBackEndError::Missing { path: self.path.clone() })
     }
@@ -153,8 +151,7 @@ impl BudgetFile {
         }
     }
 
-    /// Links it under a temporary name and renames that, since a link cannot replace a file; copies it where links
-    /// fail.
+    /// Links it under a temporary name and renames that, since a link cannot replace a file; copies it where links fail.
     fn keep_previous(&self) -> Result<(), BudgetBackEndError> {
         let (passing, previous) = (self.beside(".previous.new"), self.beside(".previous"));
         // A crash may have left it.
@@ -229,6 +226,18 @@ impl BudgetBackEndError {
         let refusals = [PermissionDenied, ReadOnlyFilesystem, ResourceBusy];
         matches!(self, Self::File { source, .. } if refusals.contains(&source.kind()))
     }
+}
+
+/// Reads the lines of a budget file; nothing follows from them.
+pub(crate) fn read_budgets(path: &Path) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
+    let file = BudgetFile::at(path, Path::new(""));
+    file.parse(&file.read_existing()?)
+}
+
+/// The lines of a budget file that are right, and all errors of the others.
+pub(crate) fn read_all_budgets(path: &Path) -> Result<(Vec<BudgetLine>, Vec<BudgetFileError>), BudgetBackEndError> {
+    let file = BudgetFile::at(path, Path::new(""));
+    file.parse_all(&file.read_existing()?)
 }
 
 #[cfg(test)]

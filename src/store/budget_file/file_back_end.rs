@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::market::{BudgetLine, budget_file};
 use crate::model::FactNumber;
+use crate::store::fact_sender::{MetaWriteError, MetaWriter};
 use crate::store::fault_point::FaultPoint;
 use crate::store::loaded_state::BudgetFileHashes;
-use crate::store::meta_writer::{MetaWriteError, MetaWriter};
 use crate::store::schema::{BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN};
 
 use super::back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError};
@@ -112,21 +112,18 @@ impl FileBackEnd {
         Ok(())
     }
 
-    /// Records that a content is being written, or taken over.
     fn begin(&mut self, hash: String, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.persist(BUDGET_FILE_PENDING, &hash, may_wait)?;
         self.known.pending = Some(hash);
         Ok(())
     }
 
-    /// Records that the file has this content.
     fn confirm(&mut self, hash: String, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.persist(BUDGET_FILE_CONFIRMED, &hash, may_wait)?;
         self.known.confirmed = Some(hash);
         Ok(())
     }
 
-    /// Sets a value of `meta` durably.
     fn persist(&self, key: &'static str, value: &str, may_wait: impl Fn() -> bool) -> Result<(), BudgetBackEndError> {
         self.meta.persist(key, value, may_wait).map_err(|error| self.store_error(error))
     }

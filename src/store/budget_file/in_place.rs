@@ -1,5 +1,4 @@
-//! The budget file in a folder that accepts no new files, as `/etc` may: written in place, with complete copies
-//! elsewhere.
+//! The budget file in a folder that accepts no new files, as `/etc` may: written in place, with complete copies elsewhere.
 //!
 //! A crash during the write leaves a torn file. Its hash is then neither that of the old nor that of the new content,
 //! so the next start copies it and the ledger holds; the fallback directory has the old and the new content.
@@ -21,8 +20,7 @@ use super::file::{BudgetFile, at, write_new};
 const COPY_MODE: u32 = 0o600;
 
 impl BudgetFile {
-    /// Overwrites the content, once the fallback directory has the old one as `NAME.previous` and the new one as
-    /// `NAME.copy`.
+    /// Overwrites the content, once the fallback directory has the old one as `NAME.previous` and the new one as `NAME.copy`.
     pub(super) fn write_in_place(&self, content: &[u8]) -> Result<(), BudgetBackEndError> {
         let mut file = open_for_writing(&self.path).map_err(at("write", &self.path))?;
         let old = self.present()?;

@@ -13,12 +13,10 @@ mod file_back_end;
 mod in_place;
 mod outage;
 mod publisher;
-mod read_budgets;
 
 pub(crate) use back_end::CallWatch;
 pub use back_end::{BudgetAtStart, BudgetBackEnd, BudgetBackEndError, Interrupter};
+pub(crate) use file::{read_all_budgets, read_budgets};
 pub use file_back_end::Precedence;
-
 pub(crate) use publisher::BudgetStatus;
 pub use publisher::{BudgetPublisher, FoundTopUps};
-pub(crate) use read_budgets::{read_all_budgets, read_budgets};

@@ -8,7 +8,6 @@ const REPEAT_PAUSE: Duration = Duration::from_secs(600);
 /// Causes that are remembered; a database's message may have a number that changes.
 const MOST_CAUSES: usize = 16;
 
-/// The outage of a back-end, if there is one.
 #[derive(Debug, Default)]
 pub(super) struct Outage {
     since: Option<Instant>,

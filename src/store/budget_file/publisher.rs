@@ -60,10 +60,8 @@ pub struct FoundTopUps {
     pub answers: mpsc::Sender<Vec<TopUpAnswer>>,
 }
 
-/// A request to the thread.
 #[derive(Debug)]
 enum PublisherOrder {
-    /// Publish all accounts.
     Publish {
         accounts: Vec<BudgetLine>,
         /// The tick that they are the balances after.
@@ -130,17 +128,14 @@ impl BudgetStatus {
         self.0.is_file.then(|| self.last_error()).flatten()
     }
 
-    /// What log lines and errors call the back-end.
     pub fn place(&self) -> &str {
         &self.0.place
     }
 
-    /// The tick that this process has published last.
     pub(crate) fn shown_tick(&self) -> Option<u64> {
         self.0.progress().shown
     }
 
-    /// All of it.
     pub(crate) fn read(&self) -> BudgetImageStatus {
         let BudgetLag { ticks, seconds } = self.lag();
         BudgetImageStatus {
@@ -152,7 +147,6 @@ impl BudgetStatus {
         }
     }
 
-    /// How far the image is behind.
     pub fn lag(&self) -> BudgetLag {
         let Some(WaitingTicks { oldest, newest, since }) = self.0.progress().waiting else {
             return BudgetLag::default();
@@ -206,7 +200,6 @@ impl SharedPublisher {
         }
     }
 
-    /// Logs that an outage is over, once nothing fails any more.
     fn log_recovery(&self) {
         let mut progress = self.progress();
         let is_good = progress.trouble.is_none() && progress.top_up_trouble.is_none();
@@ -246,13 +239,11 @@ impl fmt::Debug for PublisherThread {
 impl BudgetPublisher {
     /// Compares the file with the recorded hashes and starts the thread that writes it.
     ///
-    /// After [`BudgetAtStart::Initial`] and [`BudgetAtStart::Edited`] send the facts that apply it, all at once and as
-    /// the first of this start, and publish once they are durable; in all other cases publish the accounts at once, so
-    /// that the file shows the ledger again.
+    /// After [`BudgetAtStart::Initial`] and [`BudgetAtStart::Edited`] send the facts that apply it, all at once and as the first of this
+    /// start, and publish once they are durable; in all other cases publish the accounts at once, so that the file shows the ledger again.
     ///
     /// # Errors
-    /// At first start, or by [`Precedence::File`], a missing or invalid file; at any start a file that cannot be
-    /// read.
+    /// At first start, or by [`Precedence::File`], a missing or invalid file; at any start a file that cannot be read.
     pub fn open(
         store: &Store,
         loaded: &LoadedState,
@@ -272,8 +263,7 @@ impl BudgetPublisher {
         Self::start(images, shared, |_| Ok(found))
     }
 
-    /// The same with another back-end. Its budgets are not read again after the first start, so there are no edits to
-    /// take over.
+    /// The same with another back-end. Its budgets are not read again after the first start, so there are no edits to take over.
     ///
     /// # Errors
     /// At first start those of [`BudgetBackEnd::load`], later those of [`BudgetBackEnd::resume`].
@@ -345,7 +335,6 @@ impl BudgetPublisher {
         self.found_top_ups.take()
     }
 
-    /// The status, for other threads.
     pub fn watch(&self) -> BudgetStatus {
         BudgetStatus(Arc::clone(&self.shared))
     }
@@ -383,7 +372,6 @@ impl Drop for BudgetPublisher {
     }
 }
 
-/// The work of the thread.
 struct Work<'a> {
     back_end: &'a mut dyn BudgetBackEnd,
     shared: &'a SharedPublisher,
@@ -407,9 +395,6 @@ struct TopUpInbox {
 }
 
 /// Works until [`PublisherOrder::Close`].
-///
-/// # Errors
-/// The last accounts could not be published.
 fn publish_all(
     back_end: &mut dyn BudgetBackEnd,
     orders: &Receiver<PublisherOrder>,

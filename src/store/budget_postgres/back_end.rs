@@ -10,11 +10,11 @@ use crate::config::settings::PostgresSettings;
 use crate::market::{BudgetLine, TopUp, TopUpAnswer};
 use crate::model::hex;
 use crate::store::budget_file::{BudgetBackEnd, BudgetBackEndError, CallWatch, Interrupter};
+use crate::store::fact_sender::MetaWriter;
+use crate::store::ledger_reader::LedgerReader;
 use crate::store::loaded_state::LoadedState;
-use crate::store::meta_writer::MetaWriter;
 use crate::store::schema::{COPY_UNPUBLISHED, STATE_NAME};
 use crate::store::state_store::Store;
-use crate::store::statement::LedgerReader;
 
 use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
 use super::error::PostgresError;
@@ -192,7 +192,6 @@ impl PostgresBackEnd {
         })
     }
 
-    /// Publishes the movements up to now, batch by batch.
     fn publish_movements(&mut self) -> Result<(), PostgresError> {
         let Some(before) = self.ledger.as_ref().map(ends).transpose()? else { return Ok(()) };
         loop {
@@ -223,7 +222,6 @@ impl PostgresBackEnd {
     }
 }
 
-/// Gives the state database a name.
 fn named(store: &Store) -> Result<String, String> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|error| error.to_string())?;

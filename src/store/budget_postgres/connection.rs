@@ -60,7 +60,6 @@ const LOCK_GRACE: Duration = Duration::from_secs(5);
 /// PostgreSQL cuts longer names.
 const MOST_NAME_BYTES: usize = 63;
 
-/// An open session.
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) client: Client,
@@ -107,14 +106,12 @@ pub(super) fn client_config(settings: &PostgresSettings) -> Result<Config, Postg
     Ok(config)
 }
 
-/// What messages call the database.
 pub(super) fn place_of(config: &Config) -> String {
     let user = config.get_user().map(|user| format!("{user}@")).unwrap_or_default();
     let name = config.get_dbname().or(config.get_user()).unwrap_or_default();
     format!("database {user}{}/{name}", servers_of(config))
 }
 
-/// Host and port of each server.
 pub(super) fn servers_of(config: &Config) -> String {
     let named = config.get_hosts().iter().map(|host| match host {
         Host::Tcp(name) => name.clone(),
@@ -259,7 +256,6 @@ where
     }
 }
 
-/// The first line of the password file.
 pub(super) fn password(settings: &PostgresSettings) -> Result<Option<Vec<u8>>, PostgresError> {
     let Some(path) = &settings.password_file else { return Ok(None) };
     let failed = |reason: String| PostgresError::PasswordFile { path: path.display().to_string(), reason };

@@ -7,7 +7,6 @@ use tokio_postgres::error::SqlState;
 use crate::market::BudgetFileError;
 use crate::store::budget_file::BudgetBackEndError;
 
-/// Why a call failed.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum PostgresError {
     #[error("{}", client_text(.0))]
@@ -71,7 +70,6 @@ pub(super) enum PostgresError {
     Unnamed(String),
     #[error("the system refuses a runtime for the connection: {0}")]
     Runtime(std::io::Error),
-    /// A row that is no budget.
     #[error(transparent)]
     Row(#[from] BudgetFileError),
 }

@@ -15,7 +15,6 @@ pub const INITIALISE_SQL: &str = include_str!("../../../etc/postgres/jobtracker.
 /// What [`initialise`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Initialised {
-    /// The database.
     pub place: String,
     /// The tables were there.
     pub was_there: bool,

@@ -38,7 +38,6 @@ pub(super) enum Former {
     Kept,
 }
 
-/// Checks that the tables are ours to write.
 pub(super) async fn check_access(client: &Client, former: Former) -> Result<(), PostgresError> {
     check_layout(client, former).await?;
     let missing: String = client.query_one(MISSING_RIGHTS, &[]).await?.try_get(0)?;
@@ -52,7 +51,6 @@ pub(super) async fn check_access(client: &Client, former: Former) -> Result<(), 
     }
 }
 
-/// Checks that the tables are those that this program knows.
 pub(super) async fn check_layout(client: &Client, former: Former) -> Result<(), PostgresError> {
     let row = client.query_opt(FOUND, &[]).await?.ok_or(PostgresError::NoPublication)?;
     let (found, is_owner): (i32, Option<bool>) = (row.try_get(0)?, row.try_get(1)?);

@@ -6,9 +6,9 @@ use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::model::Credits;
 use crate::store::ledger_compaction::FOLDED_THROUGH;
+use crate::store::ledger_reader::LedgerReader;
 use crate::store::loader::units_column;
 use crate::store::schema::meta;
-use crate::store::statement::LedgerReader;
 
 use super::error::PostgresError;
 
@@ -18,10 +18,8 @@ pub(super) const BATCH_ENTRIES: usize = 20_000;
 /// Before the name of an account that is a queue's.
 const QUEUE: &str = "queue:";
 
-/// What the ledger has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct LedgerEnds {
-    /// The number of the last entry.
     pub(super) last: i64,
     /// Entries up to this one are daily sums.
     pub(super) compacted: i64,

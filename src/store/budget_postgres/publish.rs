@@ -8,7 +8,7 @@ use tokio_postgres::{Client, GenericClient, Transaction};
 use crate::market::{BudgetLine, budget_file};
 use crate::model::Credits;
 use crate::store::fault_point::FaultPoint;
-use crate::store::statement::LedgerReader;
+use crate::store::ledger_reader::LedgerReader;
 
 use super::connection::Session;
 use super::error::PostgresError;

@@ -4,7 +4,6 @@ use tokio_postgres::GenericClient;
 
 use super::error::PostgresError;
 
-/// What the tables show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Shown {
     pub(super) state: Option<String>,

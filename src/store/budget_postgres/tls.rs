@@ -29,11 +29,9 @@ const LIMIT_BYTES: u64 = 8 << 20;
 const SYSTEM_CERTIFICATES: &str = "/etc/ssl/certs/ca-certificates.crt";
 const SYSTEM: &str = "system";
 
-/// Makes connections of TLS.
 #[derive(Clone)]
 pub(super) struct Tls(Arc<ClientConfig>);
 
-/// A connection to one server.
 pub(super) struct TlsTo {
     connector: TlsConnector,
     server: ServerName<'static>,

@@ -33,8 +33,7 @@ const ANSWER: &str = "WITH new AS (
     SELECT (SELECT count(*) FROM new JOIN jobtracker.top_up AS row USING (reference) WHERE row.state = 'waiting'),
         (SELECT count(*) FROM written)";
 
-/// The oldest rows without an answer, where the tables are this state database's. One with an amount that is none is
-/// answered at once.
+/// The oldest rows without an answer, where the tables are this state database's. One with an amount that is none is answered at once.
 pub(super) async fn find(client: &mut Client, state: &str) -> Result<Vec<TopUp>, PostgresError> {
     let (mut found, mut refused) = (Vec::new(), Vec::new());
     for row in client.query(WAITING, &[&BATCH_ROWS, &state]).await? {

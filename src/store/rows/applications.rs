@@ -11,10 +11,9 @@ use crate::engine::{
 };
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, ContainerExit, FactNumber};
-
+use crate::store::durable::{MissedUpdates, update_row};
+use crate::store::enum_text::json;
 use crate::store::fault_point::FaultPoint;
-use crate::store::json_text::json;
-use crate::store::missed_updates::{MissedUpdates, update_row};
 use crate::store::schema::{APPLICATION_START_MS, set_meta};
 
 pub(super) fn record(
@@ -59,7 +58,6 @@ fn overtaken(changes: &[ApplicationChange]) -> BTreeSet<usize> {
     overtaken
 }
 
-/// The point at which a change is written.
 fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
     Some(match change {
         ApplicationChange::Submitted { .. } => FaultPoint::ApplicationSubmitted,
@@ -92,6 +90,19 @@ fn point_after(change: &ApplicationChange) -> Option<FaultPoint> {
     })
 }
 
+const STAND: &str = "UPDATE application SET state = ?2, finished_ms = ?3, standing = ?4 WHERE application = ?1";
+const KEEP_CONTEXT: &str =
+    "INSERT OR REPLACE INTO application_context (application, number, context) VALUES (?1, ?2, ?3)";
+const DROP_CONTEXT: &str = "DELETE FROM application_context WHERE application = ?1 AND number = ?2";
+const NAME_SPEC: &str = "INSERT OR REPLACE INTO application_spec (application, name, context) VALUES (?1, ?2, ?3)";
+const TAKE_ITEMS: &str = "UPDATE application_launch SET taken = ?6
+                 WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5";
+const BLACKLIST: &str = "INSERT OR REPLACE INTO application_blacklist (application, name) VALUES (?1, ?2)";
+const UNLIST: &str = "DELETE FROM application_blacklist WHERE application = ?1 AND name = ?2";
+const ANSWER: &str = "UPDATE application SET answer = ?2,
+                     standing = json_remove(json_set(standing, '$.response_id', ?3), '$.taken_in')
+                 WHERE application = ?1";
+
 fn record_change(
     transaction: &Transaction<'_>,
     missed_updates: &mut MissedUpdates,
@@ -107,72 +118,46 @@ fn record_change(
             execute("DELETE FROM application_id WHERE application = ?1", params![submitted.id.to_string()])?;
             submit(transaction, submitted, standing)
         }
-        ApplicationChange::Stands { application, standing } => update_row(
-            transaction,
-            missed_updates,
-            fact,
-            "UPDATE application SET state = ?2, finished_ms = ?3, standing = ?4 WHERE application = ?1",
-            params![application.to_string(), standing.state.name(), standing.finished_ms, json(standing)?],
-        ),
-        ApplicationChange::ContextKept { application, number, context } => execute(
-            "INSERT OR REPLACE INTO application_context (application, number, context) VALUES (?1, ?2, ?3)",
-            params![application.to_string(), number.cast_signed(), json(&**context)?],
-        ),
-        ApplicationChange::ContextDropped { application, number } => execute(
-            "DELETE FROM application_context WHERE application = ?1 AND number = ?2",
-            params![application.to_string(), number.cast_signed()],
-        ),
-        ApplicationChange::SpecNamed { application, name, context } => execute(
-            "INSERT OR REPLACE INTO application_spec (application, name, context) VALUES (?1, ?2, ?3)",
-            params![application.to_string(), name, context.cast_signed()],
-        ),
+        ApplicationChange::Stands { application, standing } => {
+            let values = params![application.to_string(), standing.state.name(), standing.finished_ms, json(standing)?];
+            update_row(transaction, missed_updates, fact, STAND, values)
+        }
+        ApplicationChange::ContextKept { application, number, context } => {
+            execute(KEEP_CONTEXT, params![application.to_string(), number.cast_signed(), json(&**context)?])
+        }
+        ApplicationChange::ContextDropped { application, number } => {
+            execute(DROP_CONTEXT, params![application.to_string(), number.cast_signed()])
+        }
+        ApplicationChange::SpecNamed { application, name, context } => {
+            execute(NAME_SPEC, params![application.to_string(), name, context.cast_signed()])
+        }
         ApplicationChange::RowSet { application, request, place, count, relaxes } => {
             set_row(transaction, (*application, *request), place, *count, *relaxes)
         }
         ApplicationChange::TypeDropped { application, request } => {
-            for table in ["application_request", "application_launch"] {
-                let sql = format!("DELETE FROM {table} {OF_TYPE}");
-                of_type(transaction, &sql, *application, *request)?;
-            }
-            Ok(())
+            ["application_request", "application_launch"].into_iter().try_for_each(|table| {
+                of_type(transaction, &format!("DELETE FROM {table} {OF_TYPE}"), *application, *request)
+            })
         }
         ApplicationChange::LaunchSet { application, request, launch } => {
             set_launch(transaction, *application, *request, launch.as_deref())
         }
         ApplicationChange::ItemsTaken { application, request, taken } => {
             let [priority, request_id, memory_mb, vcores] = type_columns(*request);
-            update_row(
-                transaction,
-                missed_updates,
-                fact,
-                "UPDATE application_launch SET taken = ?6
-                 WHERE application = ?1 AND priority = ?2 AND request_id = ?3 AND memory_mb = ?4 AND vcores = ?5",
-                params![application.to_string(), priority, request_id, memory_mb, vcores, taken],
-            )
+            let values = params![application.to_string(), priority, request_id, memory_mb, vcores, taken];
+            update_row(transaction, missed_updates, fact, TAKE_ITEMS, values)
         }
         ApplicationChange::ItemTroubled { application, request, item, trouble } => {
             set_trouble(transaction, (*application, *request), *item, trouble.as_ref())
         }
         ApplicationChange::Blacklisted { application, name, is_on } => {
-            let sql = if *is_on {
-                "INSERT OR REPLACE INTO application_blacklist (application, name) VALUES (?1, ?2)"
-            } else {
-                "DELETE FROM application_blacklist WHERE application = ?1 AND name = ?2"
-            };
-            execute(sql, params![application.to_string(), name])
+            execute(if *is_on { BLACKLIST } else { UNLIST }, params![application.to_string(), name])
         }
         ApplicationChange::Container(container) => set_container(transaction, container),
         ApplicationChange::Answered { application, attempt, response_id, answer, containers, statuses } => {
             let id = application.to_string();
-            update_row(
-                transaction,
-                missed_updates,
-                fact,
-                "UPDATE application SET answer = ?2,
-                     standing = json_remove(json_set(standing, '$.response_id', ?3), '$.taken_in')
-                 WHERE application = ?1",
-                params![id, &**answer, response_id.cast_signed()],
-            )?;
+            let values = params![id, &**answer, response_id.cast_signed()];
+            update_row(transaction, missed_updates, fact, ANSWER, values)?;
             name_in(transaction, &id, containers, *attempt, *response_id)?;
             set_statuses_in(transaction, &id, statuses, Some((*attempt, *response_id)))
         }

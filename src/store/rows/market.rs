@@ -8,8 +8,8 @@ use crate::market::{
     Reason, TakenTopUp, Tick,
 };
 use crate::model::{Credits, FactNumber, JobId, QueueName};
-use crate::store::json_text::json;
-use crate::store::missed_updates::{MissedUpdates, update_row};
+use crate::store::durable::{MissedUpdates, update_row};
+use crate::store::enum_text::json;
 
 pub(super) fn record(
     transaction: &Transaction<'_>,
@@ -21,12 +21,7 @@ pub(super) fn record(
     match fact {
         MarketFact::Account { queue, balance, rate } => {
             record_bid(transaction, number, queue, *rate)?;
-            execute(
-                "INSERT INTO account (queue, balance, balance_units, rate, rate_units) VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT (queue) DO UPDATE SET balance = excluded.balance, balance_units = excluded.balance_units,
-                 rate = excluded.rate, rate_units = excluded.rate_units",
-                params![queue.as_str(), balance.to_string(), units(*balance), rate.to_string(), units(*rate)],
-            )
+            set_account(transaction, queue, *balance, *rate)
         }
         MarketFact::AccountRemoved { queue } => {
             let remove = "DELETE FROM account WHERE queue = ?1";
@@ -75,6 +70,22 @@ pub(super) fn record(
     }
 }
 
+fn set_account(
+    transaction: &Transaction<'_>,
+    queue: &QueueName,
+    balance: Credits,
+    rate: Credits,
+) -> rusqlite::Result<()> {
+    transaction
+        .prepare_cached(
+            "INSERT INTO account (queue, balance, balance_units, rate, rate_units) VALUES (?1, ?2, ?3, ?4, ?5)
+             ON CONFLICT (queue) DO UPDATE SET balance = excluded.balance, balance_units = excluded.balance_units,
+                 rate = excluded.rate, rate_units = excluded.rate_units",
+        )?
+        .execute(params![queue.as_str(), balance.to_string(), units(balance), rate.to_string(), units(rate)])
+        .map(drop)
+}
+
 fn set_order(transaction: &Transaction<'_>, queue: &QueueName, order: &Order) -> rusqlite::Result<()> {
     let Order { job, deadline_ms, max_rate, max_cost } = order;
     transaction
@@ -112,7 +123,6 @@ fn forget_stamps(transaction: &Transaction<'_>, forgotten: &ForgottenStamps) -> 
         .map(drop)
 }
 
-/// Records a bid that differs from the one before.
 fn record_bid(
     transaction: &Transaction<'_>,
     number: FactNumber,
@@ -241,7 +251,6 @@ fn record_metered(transaction: &Transaction<'_>, fact: FactNumber, metered: &Met
         .map(drop)
 }
 
-/// Records the cost of a job up to a tick.
 pub(super) fn record_cost(transaction: &Transaction<'_>, tick: u64, cost: &JobCost) -> rusqlite::Result<()> {
     let JobCost { job, cost, slot_ms, sampled_slots } = cost;
     transaction

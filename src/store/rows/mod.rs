@@ -1,35 +1,30 @@
 //! Applies each fact to the rows of the database.
 
 mod applications;
-mod costs;
-mod decisions;
-mod delegation;
-mod drains;
-mod end_notifications;
-mod history;
-mod job;
+pub(super) mod cluster;
+pub(super) mod costs;
+pub(super) mod decisions;
+pub(super) mod delegation;
+pub(super) mod job;
 mod market;
-mod pauses;
-mod presences;
-mod scheduler;
 
 pub(super) use job::attempts_of;
 
 use rusqlite::{Transaction, params};
 
 use crate::engine::Fact;
-use crate::model::FactNumber;
+use crate::model::{FactNumber, Identifier};
 
-use super::counter_names::CounterNames;
-use super::missed_updates::MissedUpdates;
+use super::counter_encoding::CounterNames;
+use super::durable::MissedUpdates;
 use super::schema::{COPIED, COPY_UNPUBLISHED};
 
 /// Records one fact within a transaction. An update that finds no row is counted in `missed_updates`: stopping the
 /// daemon would cost more than the fact.
 ///
-/// Only deletions may find nothing (except that of an account), and what renames the mark of a copy: of rows that may be gone for another reason (a launch
-/// answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the
-/// interval of a queue that never had one). No update may, except that of a written history, whose job may be gone: a job is deleted only once no fact can name it.
+/// Only deletions may find nothing (except that of an account), and what renames the mark of a copy: of rows that may be gone for another
+/// reason (a launch answer, deleted with its job; an acknowledged kill; attempts and events of a restarted job; the interval of a queue
+/// that never had one). No update may, except that of a written history: a job is deleted only once no fact can name it.
 pub(super) fn record(
     transaction: &Transaction<'_>,
     names: &mut CounterNames,
@@ -38,16 +33,7 @@ pub(super) fn record(
     fact: &Fact,
 ) -> rusqlite::Result<()> {
     match fact {
-        Fact::RunStarted { identifier, start_ms } => {
-            // The facts that follow reconcile what a copy does not know, but for a database of budgets that is out.
-            transaction
-                .prepare_cached("UPDATE OR REPLACE meta SET key = ?2 WHERE key = ?1")?
-                .execute([COPIED, COPY_UNPUBLISHED])?;
-            transaction
-                .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
-                .execute(params![identifier.to_string(), start_ms])
-                .map(drop)
-        }
+        Fact::RunStarted { identifier, start_ms } => add_run(transaction, *identifier, *start_ms),
         Fact::LaunchAnswer { tracker, response_id, answer } => transaction
             .prepare_cached(
                 "INSERT INTO launch_answer (tracker, response_id, answer) VALUES (?1, ?2, ?3)
@@ -59,13 +45,13 @@ pub(super) fn record(
             .prepare_cached("DELETE FROM launch_answer WHERE tracker = ?1")?
             .execute(params![tracker])
             .map(drop),
-        Fact::TrackerCame { presence, at_ms } => presences::come(transaction, presence, *at_ms),
-        Fact::TrackerWent { tracker, at_ms } => presences::go(transaction, tracker, *at_ms),
+        Fact::TrackerCame { presence, at_ms } => cluster::tracker_came(transaction, presence, *at_ms),
+        Fact::TrackerWent { tracker, at_ms } => cluster::tracker_went(transaction, tracker, *at_ms),
         Fact::Decided(decision) => decisions::add(transaction, number, decision),
-        Fact::WorkerDrained(drain) => drains::drain(transaction, drain),
-        Fact::WorkerResumed { worker } => drains::resume(transaction, worker),
-        Fact::Paused(pause) => pauses::add(transaction, pause),
-        Fact::Resumed(target) => pauses::remove(transaction, target),
+        Fact::WorkerDrained(drain) => cluster::drain_worker(transaction, drain),
+        Fact::WorkerResumed { worker } => cluster::resume_worker(transaction, worker),
+        Fact::Paused(pause) => cluster::add_pause(transaction, pause),
+        Fact::Resumed(target) => cluster::remove_pause(transaction, target),
         Fact::KillJobPending { job, trackers } => {
             let mut insert =
                 transaction.prepare_cached("INSERT OR IGNORE INTO pending_kill_job (job, tracker) VALUES (?1, ?2)")?;
@@ -80,13 +66,13 @@ pub(super) fn record(
             jobs.iter().try_for_each(|cost| market::record_cost(transaction, *tick, cost))
         }
         Fact::SchedulerChosen { choice, moved } => {
-            scheduler::record(transaction, missed_updates, number, choice, moved)
+            cluster::record_choice(transaction, missed_updates, number, choice, moved)
         }
-        Fact::HistoryWritten { job, path, at_ms } => history::written(transaction, *job, path, *at_ms),
+        Fact::HistoryWritten { job, path, at_ms } => job::history_written(transaction, *job, path, *at_ms),
         Fact::EndNotificationPending { job, notification } => {
-            end_notifications::expect(transaction, number, *job, notification)
+            job::expect_end_notification(transaction, number, *job, notification)
         }
-        Fact::EndNotified { job } => end_notifications::settle(transaction, *job),
+        Fact::EndNotified { job } => job::settle_end_notification(transaction, *job),
         Fact::CostsLearned(learned) => costs::learn(transaction, learned),
         Fact::CostsForgotten(class) => costs::forget(transaction, class),
         Fact::Applications(changes) => applications::record(transaction, missed_updates, number, changes),
@@ -94,4 +80,15 @@ pub(super) fn record(
         Fact::Market(fact) => market::record(transaction, missed_updates, number, fact),
         Fact::Job(fact) => job::record(transaction, names, missed_updates, number, fact),
     }
+}
+
+fn add_run(transaction: &Transaction<'_>, identifier: Identifier, start_ms: i64) -> rusqlite::Result<()> {
+    // The facts that follow reconcile what a copy does not know, but for a database of budgets that is out.
+    transaction
+        .prepare_cached("UPDATE OR REPLACE meta SET key = ?2 WHERE key = ?1")?
+        .execute([COPIED, COPY_UNPUBLISHED])?;
+    transaction
+        .prepare_cached("INSERT INTO daemon_run (identifier, start_ms) VALUES (?1, ?2)")?
+        .execute(params![identifier.to_string(), start_ms])
+        .map(drop)
 }

@@ -3,18 +3,20 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::api::applications::{AllocateCall, Blacklist, ContainerStart, LaunchSource, Placement, RefusedLaunch};
+use crate::api::applications::{
+    AllocateCall, ApplicationState, Blacklist, ContainerStart, LaunchSource, Placement, RefusedLaunch,
+};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
 
 use super::answer::Headroom;
+use super::application::Application;
 use super::change::ApplicationChange;
-use super::check_rows::check_rows;
 use super::container::{ContainerStep, Kill, Launched};
+use super::contexts::check_specs;
 use super::record::TakenIn;
 use super::refusal::{ApplicationRefusal, BodyFault};
-use super::response_ids::CallOrder;
+use super::rows::check_rows;
 use super::settings::{LARGEST_NUMBER, MAX_BLACKLIST, MAX_CONTAINERS_OF_CALL};
-use super::specs::check_specs;
 use super::table::Applications;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,9 +28,7 @@ pub(crate) enum CallResult {
 
 impl Applications {
     /// Takes a call in, or finds that it was. Nothing is answered that was not answered before: grants may follow first.
-    ///
-    /// # Errors
-    /// Nothing of the call is done then.
+    /// An error: nothing of the call is done.
     pub(crate) fn allocate(
         &mut self,
         application: ApplicationId,
@@ -89,7 +89,6 @@ impl Applications {
         self.restand(application, |standing| standing.has_lapsed = false);
     }
 
-    /// Whether a call has not been taken in.
     pub(crate) fn is_new_call(&self, id: ApplicationId, call: &AllocateCall, digest: &[u8; 32]) -> bool {
         let order = self.get(id).map(|calling| calling.order_of_call(call.attempt, call.response_id, digest));
         matches!(order, Some(Ok(CallOrder::New)))
@@ -266,5 +265,58 @@ fn check_blacklist(change: &Blacklist, listed: &BTreeSet<String>) -> Result<(), 
             pointer: format!("#/blacklist/additions/{index}"),
             detail: "it is neither a host nor a rack".to_owned(),
         }])),
+    }
+}
+
+/// What becomes of a call by its attempt and response id.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum CallOrder {
+    New,
+    /// It was taken in and is not answered yet: it waits in the place of the earlier request.
+    Again,
+    /// It was answered: the same answer again.
+    Answered(Arc<[u8]>),
+}
+
+impl Application {
+    /// Judges a call by its attempt, response id and body.
+    pub(super) fn order_of_call(
+        &self,
+        attempt: u32,
+        response_id: u64,
+        digest: &[u8; 32],
+    ) -> Result<CallOrder, ApplicationRefusal> {
+        self.check_attempt(attempt)?;
+        let last = self.standing.response_id;
+        if response_id == last {
+            return match &self.standing.taken_in {
+                None => Ok(CallOrder::New),
+                Some(taken_in) if taken_in.digest == *digest => Ok(CallOrder::Again),
+                Some(_) => {
+                    let text = format!("the call with response-id {last} was taken in with another body");
+                    Err(ApplicationRefusal::Resync(text))
+                }
+            };
+        }
+        match &self.last_answer {
+            Some(answer) if response_id.checked_add(1) == Some(last) => Ok(CallOrder::Answered(Arc::clone(answer))),
+            _ => Err(ApplicationRefusal::Resync(format!("the last response-id is {last}, not {response_id}"))),
+        }
+    }
+
+    /// Refuses calls of an attempt that does not count.
+    pub(super) fn check_attempt(&self, attempt: u32) -> Result<(), ApplicationRefusal> {
+        let (application, current) = (self.id(), self.standing.attempt);
+        if self.standing.state == ApplicationState::Accepted {
+            return Err(ApplicationRefusal::Resync(format!("no program has registered for {application}")));
+        }
+        if attempt < current {
+            return Err(ApplicationRefusal::Superseded { application, attempt, current });
+        }
+        if attempt > current {
+            let text = format!("{application} has had {current} attempts, not {attempt}");
+            return Err(ApplicationRefusal::Resync(text));
+        }
+        Ok(())
     }
 }

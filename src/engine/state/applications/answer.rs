@@ -1,6 +1,5 @@
 //! What an answer of `allocate` and `register` says.
 
-use super::master::{is_master, shown_id};
 use crate::api::applications::{
     AllocateAnswer, AllocatedContainer, CompletedContainer, ContainerState, RegisterAnswer,
 };
@@ -8,16 +7,14 @@ use crate::model::{ApplicationId, Capability};
 
 use super::application::Application;
 use super::container::Container;
-use super::record::TakenIn;
+use super::record::{TakenIn, is_master, shown_id};
 use super::settings::MAX_IN_ANSWER;
 use super::table::Applications;
 
-/// What is free for an application.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Headroom {
     /// On all nodes together.
     pub(crate) limit: Capability,
-    /// Nodes that take containers.
     pub(crate) nodes: u32,
 }
 

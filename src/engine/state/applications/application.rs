@@ -1,47 +1,39 @@
 //! One application: its standing, requests, contexts and containers, and how changes apply to them.
 
-use super::master::is_master;
-use crate::scheduler::RequestType;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, ItemCounts, Placement};
 use crate::model::{ApplicationId, Capability, LaunchContext};
+use crate::scheduler::RequestType;
 
 use super::change::ApplicationChange;
-use super::container::{Container, ContainerStep};
-use super::container_cost::ContainerCost;
-use super::container_totals::ContainerTotals;
-use super::part_sizes::of_container;
-use super::record::{ItemStanding, ItemTrouble, Standing, SubmittedApplication, WITHOUT_ITEM};
-use super::request_table::{RequestRow, RequestTable};
+use super::container::{Container, ContainerCost, ContainerStep, ContainerTotals};
+use super::record::{
+    ItemStanding, ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, WITHOUT_ITEM, container_bytes,
+    is_master,
+};
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Application {
     pub(crate) submitted: Arc<SubmittedApplication>,
     pub(crate) standing: Standing,
-    /// Contexts by number.
     pub(crate) contexts: BTreeMap<u64, Arc<LaunchContext>>,
-    /// Names of contexts.
     pub(crate) specs: BTreeMap<String, u64>,
     pub(crate) tables: BTreeMap<RequestType, RequestTable>,
     /// Items that did not end well at once.
     pub(crate) troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
-    /// Hosts and racks that it wants nothing of.
     pub(crate) blacklist: BTreeSet<String>,
     /// Containers by number: all that live, and some that are complete.
     pub(crate) containers: BTreeMap<u64, Container>,
     pub(crate) last_answer: Option<Arc<[u8]>>,
     pub(crate) cost: ContainerCost,
-    /// What follows from the containers.
     pub(crate) counts: ContainerSums,
 }
 
-/// What follows from the containers of an application.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContainerSums {
-    /// Numbers of live containers.
     pub(crate) live: BTreeSet<u64>,
     /// Numbers of live containers that are not launched.
     pub(crate) unlaunched: BTreeSet<u64>,
@@ -58,16 +50,58 @@ pub(crate) struct ContainerSums {
     pub(crate) waiting: BTreeMap<RequestType, BTreeSet<(u64, u32)>>,
     /// Memory and cores of live containers.
     pub(crate) memory_mb: u64,
-    /// See `memory_mb`.
     pub(crate) vcores: u64,
-    /// Memory of all of it, bytes.
     pub(crate) bytes: u64,
     /// The highest number that a container has had.
     pub(crate) last_number: u64,
     /// The highest number of a complete container that is in the store alone.
     pub(crate) stored_through: u64,
-    /// What the containers that are complete leave.
     pub(crate) totals: ContainerTotals,
+}
+
+impl ContainerSums {
+    /// Counts a container as it is now, and was before, among the live ones.
+    fn count_live(&mut self, before: Option<&Container>, after: &Container) {
+        let number = after.id.number;
+        let was_live = before.is_some_and(Container::is_live);
+        let Capability { memory_mb, vcores } = after.request.capability;
+        let (memory_mb, vcores) = (u64::from(memory_mb), u64::from(vcores));
+        if after.is_live() && !was_live {
+            self.live.insert(number);
+            self.memory_mb += memory_mb;
+            self.vcores += vcores;
+            *self.live_of.entry(after.request).or_default() += 1;
+        }
+        if !after.is_live() && was_live {
+            self.live.remove(&number);
+            self.memory_mb = self.memory_mb.saturating_sub(memory_mb);
+            self.vcores = self.vcores.saturating_sub(vcores);
+            if let Some(live) = self.live_of.get_mut(&after.request) {
+                *live = live.saturating_sub(1);
+                if *live == 0 {
+                    self.live_of.remove(&after.request);
+                }
+            }
+        }
+    }
+
+    fn count_context_uses(&mut self, before: Option<&Container>, after: &Container) {
+        let context_of = |container: &Container| container.is_live().then_some(container.launch?.context);
+        let (old, new) = (before.and_then(context_of), context_of(after));
+        if old == new {
+            return;
+        }
+        if let Some(old) = old {
+            let uses = self.context_uses.get(&old).map_or(0, |uses| uses.saturating_sub(1));
+            match uses {
+                0 => drop(self.context_uses.remove(&old)),
+                uses => drop(self.context_uses.insert(old, uses)),
+            }
+        }
+        if let Some(new) = new {
+            *self.context_uses.entry(new).or_default() += 1;
+        }
+    }
 }
 
 impl Application {
@@ -89,8 +123,7 @@ impl Application {
         application
     }
 
-    /// What a restart keeps of it: all but complete containers whose end was acknowledged, and those of one without a
-    /// program.
+    /// What a restart keeps of it: all but complete containers whose end was acknowledged, and those of one without a program.
     #[cfg(test)]
     pub(crate) fn durable(&self) -> Self {
         let mut kept = self.clone();
@@ -117,7 +150,6 @@ impl Application {
         self.standing.state.is_over()
     }
 
-    /// Whether a program may register and call.
     pub(crate) fn has_program(&self) -> bool {
         !self.submitted.is_unattended
     }
@@ -131,7 +163,6 @@ impl Application {
         self.counts.unlaunched.iter().filter_map(|number| self.containers.get(number))
     }
 
-    /// Containers that are still wanted, of all types.
     pub(crate) fn outstanding(&self) -> u64 {
         self.tables.values().map(|table| u64::from(table.outstanding())).sum()
     }
@@ -141,7 +172,6 @@ impl Application {
         if self.standing.has_lapsed { 0 } else { self.outstanding() }
     }
 
-    /// The context that a name stands for, with its number.
     pub(crate) fn spec(&self, name: &str) -> Option<(u64, &Arc<LaunchContext>)> {
         let number = *self.specs.get(name)?;
         Some((number, self.contexts.get(&number)?))
@@ -195,23 +225,13 @@ impl Application {
                 self.standing.taken_in = None;
                 self.last_answer = Some(Arc::clone(answer));
                 self.name_in(containers, (*attempt, *response_id));
-                for number in statuses {
-                    if let Some(container) = self.containers.get_mut(number) {
-                        container.status_in = Some((*attempt, *response_id));
-                    }
-                    self.counts.unreported.remove(number);
-                }
+                self.report_statuses(statuses, (*attempt, *response_id));
                 self.forget_oldest();
             }
             ApplicationChange::Listed { attempt, containers, statuses, .. } => {
                 self.last_answer = None;
                 self.name_in(containers, (*attempt, 0));
-                for number in statuses {
-                    if let Some(container) = self.containers.get_mut(number) {
-                        container.status_in = None;
-                        self.counts.unreported.insert(*number);
-                    }
-                }
+                self.withdraw_statuses(statuses);
             }
             ApplicationChange::Charged { cost, .. } => self.cost = *cost,
             ApplicationChange::Stamped(_)
@@ -257,31 +277,30 @@ impl Application {
         }
     }
 
+    fn report_statuses(&mut self, numbers: &[u64], answer: (u32, u64)) {
+        for number in numbers {
+            if let Some(container) = self.containers.get_mut(number) {
+                container.status_in = Some(answer);
+            }
+            self.counts.unreported.remove(number);
+        }
+    }
+
+    fn withdraw_statuses(&mut self, numbers: &[u64]) {
+        for number in numbers {
+            if let Some(container) = self.containers.get_mut(number) {
+                container.status_in = None;
+                self.counts.unreported.insert(*number);
+            }
+        }
+    }
+
     pub(super) fn set_container(&mut self, container: Container) {
         let number = container.id.number;
         let before = self.containers.get(&number);
         let counts = &mut self.counts;
-        let was_live = before.is_some_and(Container::is_live);
         let was_complete = before.is_some_and(|before| !before.is_live());
-        let Capability { memory_mb, vcores } = container.request.capability;
-        let (memory_mb, vcores) = (u64::from(memory_mb), u64::from(vcores));
-        if container.is_live() && !was_live {
-            counts.live.insert(number);
-            counts.memory_mb += memory_mb;
-            counts.vcores += vcores;
-            *counts.live_of.entry(container.request).or_default() += 1;
-        }
-        if !container.is_live() && was_live {
-            counts.live.remove(&number);
-            counts.memory_mb = counts.memory_mb.saturating_sub(memory_mb);
-            counts.vcores = counts.vcores.saturating_sub(vcores);
-            if let Some(live) = counts.live_of.get_mut(&container.request) {
-                *live = live.saturating_sub(1);
-                if *live == 0 {
-                    counts.live_of.remove(&container.request);
-                }
-            }
-        }
+        counts.count_live(before, &container);
         if !container.is_live() && !was_complete {
             counts.complete.push_back(number);
             counts.totals.add(&container);
@@ -297,24 +316,11 @@ impl Application {
         if has_reader && !container.is_live() && container.status_in.is_none() {
             counts.unreported.insert(number);
         }
-        let context_of = |container: &Container| container.is_live().then_some(container.launch?.context);
-        let (old, new) = (before.and_then(context_of), context_of(&container));
-        if old != new {
-            if let Some(old) = old {
-                let uses = counts.context_uses.get(&old).map_or(0, |uses| uses.saturating_sub(1));
-                match uses {
-                    0 => drop(counts.context_uses.remove(&old)),
-                    uses => drop(counts.context_uses.insert(old, uses)),
-                }
-            }
-            if let Some(new) = new {
-                *counts.context_uses.entry(new).or_default() += 1;
-            }
-        }
+        counts.count_context_uses(before, &container);
         counts.last_number = counts.last_number.max(number);
-        counts.bytes = counts.bytes.saturating_add(of_container(&container));
+        counts.bytes = counts.bytes.saturating_add(container_bytes(&container));
         if let Some(replaced) = self.containers.insert(number, container) {
-            self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&replaced));
+            self.counts.bytes = self.counts.bytes.saturating_sub(container_bytes(&replaced));
         }
         self.forget_oldest();
     }
@@ -336,7 +342,7 @@ impl Application {
             }
             self.counts.complete.pop_front();
             if let Some(forgotten) = self.containers.remove(&number) {
-                self.counts.bytes = self.counts.bytes.saturating_sub(of_container(&forgotten));
+                self.counts.bytes = self.counts.bytes.saturating_sub(container_bytes(&forgotten));
             }
             self.counts.unnamed.remove(&number);
             self.counts.unreported.remove(&number);
@@ -372,7 +378,6 @@ impl Application {
         counts
     }
 
-    /// Items of a type that have failed for good.
     pub(crate) fn failed_items(&self, request: RequestType) -> impl Iterator<Item = u32> {
         let items = self.troubles.get(&request).into_iter().flatten();
         items
@@ -396,7 +401,6 @@ impl Application {
         self.contexts.last_key_value().map_or(1, |(number, _)| number + 1)
     }
 
-    /// Whether a live container or a name needs a context.
     pub(crate) fn needs_context(&self, number: u64) -> bool {
         self.specs.values().any(|named| *named == number)
             || self.counts.context_uses.contains_key(&number)

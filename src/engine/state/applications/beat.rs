@@ -12,7 +12,6 @@ use super::measured_use::MeasuredUses;
 use super::table::Applications;
 use super::worker::{ContainerWorker, WorkerRest};
 
-/// Where a worker is, as its tracker is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct WorkerPlace {
     pub(crate) tracker: TrackerId,
@@ -219,7 +218,6 @@ impl Applications {
         }
     }
 
-    /// A node is gone, and its containers with it.
     pub(crate) fn lose_worker(&mut self, tracker: &str, now: Now) {
         self.forget_contexts_of(tracker);
         let worker = self.workers.remove(tracker);

@@ -8,7 +8,7 @@ use crate::model::{ContainerId, LaunchContext, LogKey};
 
 use super::beat::BeatNotes;
 use super::container::Container;
-use super::master::is_master;
+use super::record::is_master;
 use super::table::Applications;
 use super::worker::ContainerWorker;
 
@@ -120,8 +120,7 @@ impl Applications {
     }
 
     fn add_what_is_owed(&self, container: &Container, worker: &ContainerWorker, portion: &mut Portion) {
-        // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of what
-        // it has.
+        // Also one that is to be killed: the answer that ordered it may be lost, and a worker reports the end only of what it has.
         if worker.lacks_launch(container)
             && let Some((launch, context)) = self.launch_order(container)
         {

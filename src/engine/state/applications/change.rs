@@ -1,14 +1,13 @@
 //! Changes of applications: what is stored, and the only way in which the state changes.
 
-use crate::scheduler::RequestType;
 use std::sync::Arc;
 
 use crate::api::applications::Placement;
 use crate::market::{ForgottenStamps, Stamp};
 use crate::model::{ApplicationId, LaunchContext};
+use crate::scheduler::RequestType;
 
-use super::container::Container;
-use super::container_cost::ContainerCost;
+use super::container::{Container, ContainerCost};
 use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
 
 /// One change. Those of one step are one fact: they are durable together.
@@ -25,7 +24,6 @@ pub enum ApplicationChange {
         submitted: Arc<SubmittedApplication>,
         standing: Box<Standing>,
     },
-    /// It stands like this from now on.
     Stands {
         application: ApplicationId,
         standing: Box<Standing>,
@@ -36,12 +34,10 @@ pub enum ApplicationChange {
         number: u64,
         context: Arc<LaunchContext>,
     },
-    /// A context is not needed any more.
     ContextDropped {
         application: ApplicationId,
         number: u64,
     },
-    /// A name stands for a context from now on.
     SpecNamed {
         application: ApplicationId,
         name: String,
@@ -51,13 +47,10 @@ pub enum ApplicationChange {
     RowSet {
         application: ApplicationId,
         request: RequestType,
-        /// The row's name.
         place: Placement,
-        /// Containers that are wanted there.
         count: u32,
         relaxes: bool,
     },
-    /// A type has no rows any more.
     TypeDropped {
         application: ApplicationId,
         request: RequestType,
@@ -90,29 +83,23 @@ pub enum ApplicationChange {
         name: String,
         is_on: bool,
     },
-    /// A container is like this from now on.
     Container(Box<Container>),
-    /// The call that was taken in is answered.
     Answered {
         application: ApplicationId,
         attempt: u32,
         response_id: u64,
-        /// The answer as it is sent.
         answer: Arc<[u8]>,
-        /// Numbers of containers that it names.
         containers: Vec<u64>,
         statuses: Vec<u64>,
     },
     /// Containers were named by the answer of `register`, and statuses that were not acknowledged come again.
     Listed {
         application: ApplicationId,
-        /// The attempt that registered.
         attempt: u32,
         containers: Vec<u64>,
         /// Numbers of containers whose status no answer has from now on.
         statuses: Vec<u64>,
     },
-    /// A tick has charged for its containers.
     Charged {
         application: ApplicationId,
         cost: ContainerCost,

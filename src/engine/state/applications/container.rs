@@ -1,6 +1,5 @@
-//! A container: what is known of it, and how it moves on.
+//! A container: what is known of it, how it moves on, and what containers have cost and used.
 
-use crate::scheduler::{RequestType, rack_path};
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -9,11 +8,11 @@ use crate::api::ContainerEnd;
 use crate::api::applications::{ContainerState, Locality, Placement};
 use crate::market::{GraceStep, SlotHolder};
 use crate::model::{Capability, ContainerExit, ContainerId, Credits};
+use crate::scheduler::{RequestType, rack_path};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Container {
     pub id: ContainerId,
-    /// The type it was granted to.
     pub request: RequestType,
     pub node: ContainerNode,
     /// How near that is to where it was wanted.
@@ -94,7 +93,6 @@ pub struct Launched {
 pub struct Kill {
     pub exit: ContainerExit,
     pub diagnostics: String,
-    /// Time between TERM and KILL, ms.
     pub grace_ms: u64,
     /// Whether it was preempted, perhaps after its owner had ended it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -102,7 +100,6 @@ pub struct Kill {
 }
 
 impl Kill {
-    /// A kill that is no preemption.
     pub(crate) fn new(exit: ContainerExit, diagnostics: String, grace_ms: u64) -> Self {
         Self { exit, diagnostics, grace_ms, is_preemption: false }
     }
@@ -115,7 +112,6 @@ pub(crate) enum ContainerStep {
     /// Its worker says that it runs, since this time, epoch ms.
     Started(i64),
     Kill(Kill),
-    /// Nothing of it is left.
     Ended(ContainerEnd),
 }
 
@@ -126,7 +122,6 @@ impl Container {
         self.state != ContainerState::Complete
     }
 
-    /// Whether its worker has or gets its launch.
     #[must_use]
     pub(crate) fn is_launched(&self) -> bool {
         matches!(self.state, ContainerState::Launching | ContainerState::Running)
@@ -207,6 +202,43 @@ impl Container {
             }
         }
         Some(next)
+    }
+}
+
+/// What the containers of an application have cost so far.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ContainerCost {
+    /// The last tick that charged for them; 0: none.
+    pub tick: u64,
+    /// What they have held in intervals that were charged, slot-milliseconds.
+    pub slot_ms: u64,
+    /// Slots that were charged for before charges went by time, summed over intervals.
+    pub sampled_slots: u64,
+    pub cost: Credits,
+}
+
+/// Sums over the complete containers of an application.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ContainerTotals {
+    pub(crate) complete: u64,
+    pub(crate) failed: u64,
+    pub(crate) preempted: u64,
+    /// Memory times the time from grant to end, MB x ms.
+    pub(crate) memory_mb_ms: u64,
+    /// Cores times the time from grant to end, ms.
+    pub(crate) vcore_ms: u64,
+}
+
+impl ContainerTotals {
+    pub(crate) fn add(&mut self, container: &Container) {
+        let Some(end) = &container.end else { return };
+        let held_ms = end.ended_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
+        let Capability { memory_mb, vcores } = container.request.capability;
+        self.complete += 1;
+        self.failed += u64::from(container.has_failed());
+        self.preempted += u64::from(end.exit == ContainerExit::PREEMPTED);
+        self.memory_mb_ms = self.memory_mb_ms.saturating_add(held_ms.saturating_mul(u64::from(memory_mb)));
+        self.vcore_ms = self.vcore_ms.saturating_add(held_ms.saturating_mul(u64::from(vcores)));
     }
 }
 

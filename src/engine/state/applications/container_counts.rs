@@ -19,9 +19,7 @@ pub(super) struct ContainerCounts {
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct QueueContainers {
-    /// Slots of live containers.
     held: u64,
-    /// Containers that are still wanted.
     wanted: u64,
 }
 
@@ -87,7 +85,6 @@ impl ContainerCounts {
         counts
     }
 
-    /// Adds all that an application holds and wants.
     pub(super) fn count_whole(&mut self, application: &Application, slot: Capability, violations: &mut Violations) {
         let of = &application.submitted;
         self.change_wanted(of, 0, application.wanted(), violations);

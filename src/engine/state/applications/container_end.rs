@@ -1,17 +1,16 @@
 //! Kills and ends of containers, and what follows from an end: for its item, its context, its master, its application.
 
-use super::master::{is_master, master_request};
-use crate::scheduler::RequestType;
 use std::sync::Arc;
 
 use crate::api::ContainerEnd;
 use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, Placement};
 use crate::market::{GivenBack, SlotHolder};
 use crate::model::{ApplicationId, ContainerExit, ContainerId, LaunchContext, Now};
+use crate::scheduler::RequestType;
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerStep, Kill};
-use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM};
+use super::record::{GrantSource, ItemStanding, ItemTrouble, TypeLaunch, WITHOUT_ITEM, is_master, master_request};
 use super::table::Applications;
 
 impl Applications {
@@ -38,7 +37,6 @@ impl Applications {
         self.kill_container(id, kill, now);
     }
 
-    /// Ends a container of which nothing is left.
     pub(super) fn end_without_report(&mut self, id: ContainerId, exit: ContainerExit, diagnostics: String, now: Now) {
         let ended_ms = now.wall_ms;
         let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms, peak_memory_mb: 0, cpu_ms: 0 };
@@ -183,7 +181,6 @@ impl Applications {
         self.finish(application, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
     }
 
-    /// Ends an unattended application once nothing of it is left.
     pub(super) fn end_if_done(&mut self, application: ApplicationId, now: Now) {
         let Some(running) = self.all.get(&application) else { return };
         let is_done = running.outstanding() == 0 && running.counts.live.is_empty();
@@ -260,7 +257,6 @@ impl Applications {
         context.map_or(LaunchContext::DEFAULT_KILL_GRACE_MS, |context| context.kill_grace_ms)
     }
 
-    /// Notes that a worker has something to do.
     pub(super) fn owe(&mut self, tracker: &Arc<str>) {
         if let Some(worker) = self.workers.get_mut(tracker) {
             worker.has_news = true;

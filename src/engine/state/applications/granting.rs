@@ -1,16 +1,16 @@
 //! Grants: a container of a type comes to a node, and starts there at once if its request says so.
 
-use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Locality, Placement};
 use crate::model::{ApplicationId, ContainerId, Credits, Now};
+use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerNode, ContainerStep, Launched, LoweredRows};
-use super::record::{GrantSource, ItemStanding, ItemTrouble};
-use super::request_table::RequestRow;
+use super::record::{GrantSource, ItemStanding, ItemTrouble, RequestRow};
 use super::table::Applications;
+use super::worker::ContainerWorker;
 
 impl Applications {
     /// Makes a container of a grant, for which its queue pays so much now. None: nothing is wanted, the application holds as many as
@@ -34,13 +34,7 @@ impl Applications {
         let rows = table.lowered(lowered, &worker.host, &worker.rack);
         let (locality, row) = row_of(grant);
         let id = application.container(asking.standing.attempt, asking.counts.last_number + 1);
-        let node = ContainerNode {
-            tracker: Arc::clone(&tracker),
-            incarnation: worker.incarnation,
-            id: Arc::clone(&worker.node),
-            host: Arc::clone(&worker.host),
-            rack: Arc::clone(&worker.rack),
-        };
+        let node = node_of(&tracker, worker);
         let granted = Container {
             id,
             request,
@@ -104,6 +98,16 @@ impl Applications {
     }
 }
 
+fn node_of(tracker: &Arc<str>, worker: &ContainerWorker) -> ContainerNode {
+    ContainerNode {
+        tracker: Arc::clone(tracker),
+        incarnation: worker.incarnation,
+        id: Arc::clone(&worker.node),
+        host: Arc::clone(&worker.host),
+        rack: Arc::clone(&worker.rack),
+    }
+}
+
 /// The rows that a grant lowers on a node in a rack.
 fn rows_lowered_by(grant: &ContainerGrant, rack: &str) -> LoweredRows {
     let rack_row = grant.counted.rack.as_deref();
@@ -112,7 +116,6 @@ fn rows_lowered_by(grant: &ContainerGrant, rack: &str) -> LoweredRows {
     LoweredRows { host: grant.counted.host.is_some(), rack: rack_row.is_some(), above }
 }
 
-/// The row that gave the level of a grant.
 fn row_of(grant: &ContainerGrant) -> (Locality, Placement) {
     match grant.row_name() {
         RowName::Host(host) => (Locality::NodeLocal, Placement::Host(host.to_string())),

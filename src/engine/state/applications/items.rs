@@ -25,7 +25,6 @@ struct Part {
     step: u32,
 }
 
-/// Why a text is no list of items.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum ItemsError {
     /// A part has another form.
@@ -187,7 +186,6 @@ impl Items {
         Self { parts }
     }
 
-    /// The same without these items, which are few.
     #[must_use]
     pub(crate) fn without(&self, items: impl IntoIterator<Item = u32>) -> Self {
         let mut parts = self.parts.clone();
@@ -225,7 +223,6 @@ impl Items {
         format!("{},...", Self { parts: self.parts[..most_parts].to_vec() })
     }
 
-    /// Refuses an item that stands there twice.
     fn check_repeated(&self) -> Result<(), ItemsError> {
         let mut sorted = self.parts.clone();
         sorted.sort_unstable();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::ApplicationId;
+use crate::model::{ApplicationId, FactNumber, Now};
 
 /// Shortest silence after which containers that are not launched lapse, ms.
 const LEAST_PATIENCE_MS: u64 = 2_000;
@@ -41,7 +41,6 @@ impl Lapses {
         }
     }
 
-    /// Its call is answered now.
     pub(super) fn on_answer(&mut self, id: ApplicationId, now_ms: u64) {
         let Some(call) = self.calls.get(&id).copied() else { return };
         self.on_call(id, now_ms.min(call.ends_ms), call.patience_ms / 2);
@@ -61,7 +60,6 @@ impl Lapses {
         self.due.insert((due_ms, id));
     }
 
-    /// Forgets a program.
     pub(super) fn forget(&mut self, id: ApplicationId) {
         if let Some(due_ms) = self.calls.remove(&id).and_then(|call| call.due_ms) {
             self.due.remove(&(due_ms, id));
@@ -69,7 +67,6 @@ impl Lapses {
         self.overdue.remove(&id);
     }
 
-    /// What a program held has lapsed.
     pub(super) fn disarm(&mut self, id: ApplicationId) {
         if let Some(due_ms) = self.calls.get_mut(&id).and_then(|call| call.due_ms.take()) {
             self.due.remove(&(due_ms, id));
@@ -95,12 +92,10 @@ impl Lapses {
         self.calls.get(&id)?.due_ms
     }
 
-    /// How long a program may be silent, ms.
     pub(super) fn patience_ms(&self, id: ApplicationId) -> u64 {
         self.calls.get(&id).map_or(LEAST_PATIENCE_MS, |call| call.patience_ms)
     }
 
-    /// Programs that have been silent for too long.
     pub(super) fn overdue(&self) -> impl Iterator<Item = ApplicationId> {
         self.overdue.iter().copied()
     }
@@ -108,6 +103,33 @@ impl Lapses {
     /// Programs that have been granted something since they were last found to hold nothing.
     pub(super) fn holders(&self) -> impl Iterator<Item = ApplicationId> {
         self.calls.iter().filter(|(_, call)| call.due_ms.is_some()).map(|(id, _)| *id)
+    }
+}
+
+/// Between two looks at the store, ms: longer than programs pause before they send a call again.
+const LOOK_MS: u64 = 5_000;
+
+/// Doubt whether applications had a chance to call: while the store cannot write their calls are refused, which is no silence of theirs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct StoreDoubt {
+    /// The last fact when something was due; none: the store has written it since, and programs have time to call.
+    fact: Option<FactNumber>,
+    /// When the next look is due, ms of the monotonic clock.
+    pub(super) next_mono_ms: u64,
+}
+
+impl StoreDoubt {
+    /// What is left of a doubt when something is due; none: it is to be believed.
+    pub(super) fn next(before: Option<Self>, durable: FactNumber, last: FactNumber, now: Now) -> Option<Self> {
+        let look_again = |fact| Some(Self { fact, next_mono_ms: now.mono_ms.saturating_add(LOOK_MS) });
+        match before {
+            None if durable >= last => None,
+            None => look_again(Some(last)),
+            Some(doubt) if now.mono_ms < doubt.next_mono_ms => Some(doubt),
+            Some(Self { fact: Some(fact), .. }) if durable < fact => look_again(Some(fact)),
+            Some(Self { fact: Some(_), .. }) => look_again(None),
+            Some(Self { fact: None, .. }) => None,
+        }
     }
 }
 
@@ -136,5 +158,22 @@ mod tests {
         assert!(lapses.overdue.is_empty() && lapses.next_due_ms() == 13_000, "it called in time");
         lapses.forget(ID);
         assert_eq!(lapses.next_due_ms(), u64::MAX);
+    }
+
+    #[test]
+    fn a_doubt_ends_some_time_after_the_store_has_written() {
+        let at = |mono_ms| Now { mono_ms, wall_ms: 0 };
+        let (before, last) = (FactNumber(6), FactNumber(7));
+        assert_eq!(StoreDoubt::next(None, last, last, at(0)), None, "nothing waits");
+        let mut doubt = StoreDoubt::next(None, before, last, at(0));
+        assert_eq!(doubt.unwrap().next_mono_ms, LOOK_MS);
+        // A disk that is full for long.
+        for look in 1..100 {
+            doubt = StoreDoubt::next(doubt, before, FactNumber(9), at(look * LOOK_MS));
+            assert_eq!(doubt.unwrap().next_mono_ms, (look + 1) * LOOK_MS);
+        }
+        doubt = StoreDoubt::next(doubt, last, FactNumber(9), at(100 * LOOK_MS));
+        assert_eq!(StoreDoubt::next(doubt, last, FactNumber(9), at(100 * LOOK_MS + 1)), doubt, "programs have time");
+        assert_eq!(StoreDoubt::next(doubt, last, FactNumber(9), at(101 * LOOK_MS)), None, "new facts always wait");
     }
 }

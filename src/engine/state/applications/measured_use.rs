@@ -36,7 +36,6 @@ impl<K: Ord> MeasuredUses<K> {
         self.total.cpu_ms = self.total.cpu_ms.saturating_add(measured.cpu_ms);
     }
 
-    /// Forgets one; returns what it used.
     pub(super) fn remove(&mut self, key: &K) -> MeasuredUse {
         let Some(gone) = self.of.remove(key) else { return MeasuredUse::default() };
         self.total.memory_mb = self.total.memory_mb.saturating_sub(gone.memory_mb);

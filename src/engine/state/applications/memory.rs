@@ -1,7 +1,6 @@
 //! Memory that applications take, bytes, counted as they change.
 //!
-//! Invariant: `counts.bytes` is the sum over all parts of an application, and the sum of a user is over those that are not
-//! over.
+//! Invariant: `counts.bytes` is the sum over all parts of an application, and the sum of a user is over those that are not over.
 
 use crate::api::applications::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
 use crate::model::Violations;
@@ -10,7 +9,7 @@ use crate::scheduler::RequestType;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::live_bytes::LiveBytes;
-use super::part_sizes::{TROUBLE_BYTES, of_container, of_launch, of_standing, of_table, text};
+use super::record::{TROUBLE_BYTES, container_bytes, launch_bytes, standing_bytes, table_bytes, text_bytes};
 use super::table::Applications;
 
 impl Application {
@@ -21,20 +20,22 @@ impl Application {
             ApplicationChange::ContextKept { number, .. } | ApplicationChange::ContextDropped { number, .. } => {
                 self.contexts.get(number).map_or(0, |context| ENTRY_BYTES + context.bytes())
             }
-            ApplicationChange::SpecNamed { name, .. } => self.specs.get(name).map_or(0, |_| ENTRY_BYTES + text(name)),
+            ApplicationChange::SpecNamed { name, .. } => {
+                self.specs.get(name).map_or(0, |_| ENTRY_BYTES + text_bytes(name))
+            }
             ApplicationChange::RowSet { request, place, .. } => {
                 let has_row = of_type(request).is_some_and(|table| table.rows.contains_key(place));
                 if has_row { ROW_BYTES + place.bytes() } else { 0 }
             }
-            ApplicationChange::TypeDropped { request, .. } => of_type(request).map_or(0, of_table),
-            ApplicationChange::LaunchSet { request, .. } => of_type(request).map_or(0, of_launch),
+            ApplicationChange::TypeDropped { request, .. } => of_type(request).map_or(0, table_bytes),
+            ApplicationChange::LaunchSet { request, .. } => of_type(request).map_or(0, launch_bytes),
             ApplicationChange::ItemTroubled { request, item, .. } => {
                 let is_there = self.troubles.get(request).is_some_and(|items| items.contains_key(item));
                 if is_there { TROUBLE_BYTES } else { 0 }
             }
             ApplicationChange::Blacklisted { name, .. } => {
                 if self.blacklist.contains(name) {
-                    ENTRY_BYTES + text(name)
+                    ENTRY_BYTES + text_bytes(name)
                 } else {
                     0
                 }
@@ -42,7 +43,7 @@ impl Application {
             ApplicationChange::Stands { .. }
             | ApplicationChange::Answered { .. }
             | ApplicationChange::Listed { .. } => {
-                of_standing(&self.standing) + self.last_answer.as_ref().map_or(0, |answer| answer.len() as u64)
+                standing_bytes(&self.standing) + self.last_answer.as_ref().map_or(0, |answer| answer.len() as u64)
             }
             ApplicationChange::IdGiven { .. }
             | ApplicationChange::Submitted { .. }
@@ -54,21 +55,20 @@ impl Application {
         }
     }
 
-    /// Memory of all its parts, by a recount.
     pub(super) fn recounted_bytes(&self) -> u64 {
         let submitted = &self.submitted;
-        let texts = [&submitted.name, &submitted.application_type].map(|of| text(of)).iter().sum::<u64>();
+        let texts = [&submitted.name, &submitted.application_type].map(|of| text_bytes(of)).iter().sum::<u64>();
         let troubles: usize = self.troubles.values().map(std::collections::BTreeMap::len).sum();
         APPLICATION_BYTES
             + texts
-            + text(&submitted.queue)
-            + of_standing(&self.standing)
+            + text_bytes(&submitted.queue)
+            + standing_bytes(&self.standing)
             + self.contexts.values().map(|context| ENTRY_BYTES + context.bytes()).sum::<u64>()
-            + self.specs.keys().map(|name| ENTRY_BYTES + text(name)).sum::<u64>()
-            + self.tables.values().map(of_table).sum::<u64>()
+            + self.specs.keys().map(|name| ENTRY_BYTES + text_bytes(name)).sum::<u64>()
+            + self.tables.values().map(table_bytes).sum::<u64>()
             + troubles as u64 * TROUBLE_BYTES
-            + self.blacklist.iter().map(|name| ENTRY_BYTES + text(name)).sum::<u64>()
-            + self.containers.values().map(of_container).sum::<u64>()
+            + self.blacklist.iter().map(|name| ENTRY_BYTES + text_bytes(name)).sum::<u64>()
+            + self.containers.values().map(container_bytes).sum::<u64>()
             + self.last_answer.as_ref().map_or(0, |answer| answer.len() as u64)
     }
 
@@ -79,7 +79,6 @@ impl Application {
 }
 
 impl Applications {
-    /// Memory of applications that are not over.
     pub(crate) fn live_bytes(&self) -> &LiveBytes {
         &self.live_bytes
     }

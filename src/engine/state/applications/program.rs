@@ -1,25 +1,23 @@
-//! What a program does beside `allocate`: it registers, and it says that it ends. Also what others do to it: kills,
-//! signals, and the passing of time.
+//! What a program does beside `allocate`: it registers, and it says that it ends. Also what others do to it: kills, signals, and the passing of
+//! time: one that was granted containers and does not call while others wait loses those that it has not launched.
 
-use super::master::is_master;
 use crate::api::applications::{
-    ApplicationState, ContainerState, FinalStatus, RegisterAnswer, RegisterCall, UnregisterCall,
+    ApplicationState, ContainerState, FinalStatus, RegisterAnswer, RegisterCall, UnlaunchedHold, UnregisterCall,
 };
 use crate::model::{ApplicationId, ContainerExit, ContainerId, FactNumber, Now};
 use crate::scheduler::RequestType;
 
+use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::Kill;
 use super::container_end::ApplicationEnd;
+use super::lapses::StoreDoubt;
+use super::record::is_master;
 use super::refusal::ApplicationRefusal;
-use super::store_doubt::StoreDoubt;
 use super::table::Applications;
 
 impl Applications {
     /// A program registers: it is the next attempt, all requests are gone, contexts and containers stay.
-    ///
-    /// # Errors
-    /// The application is unknown, over, or needs no program.
     pub(crate) fn register(
         &mut self,
         application: ApplicationId,
@@ -66,10 +64,6 @@ impl Applications {
         self.build_register_answer(application).ok_or(ApplicationRefusal::NoSuchApplication(application))
     }
 
-    /// A program says that its application ends, in its own words.
-    ///
-    /// # Errors
-    /// The application is unknown, over otherwise, or the attempt does not count.
     pub(crate) fn unregister(
         &mut self,
         application: ApplicationId,
@@ -88,9 +82,6 @@ impl Applications {
     }
 
     /// Kills an application. Returns its state, and whether containers of it still live.
-    ///
-    /// # Errors
-    /// It is unknown.
     pub(crate) fn kill_application(
         &mut self,
         application: ApplicationId,
@@ -110,18 +101,12 @@ impl Applications {
     }
 
     /// The state of an application, and whether containers of it are still being killed.
-    ///
-    /// # Errors
-    /// It is unknown.
     pub(crate) fn state_of(&self, application: ApplicationId) -> Result<(ApplicationState, bool), ApplicationRefusal> {
         let known = self.known(application)?;
         Ok((known.standing.state, known.is_over() && !known.counts.live.is_empty()))
     }
 
     /// Ends a container by a signal. Returns whether it was complete before.
-    ///
-    /// # Errors
-    /// It is unknown.
     pub(crate) fn signal(
         &mut self,
         id: ContainerId,
@@ -189,6 +174,63 @@ impl Applications {
                 is_by_owner: false,
             };
             self.finish(id, end, ContainerExit::KILLED_AFTER_APPLICATION, now);
+        }
+    }
+
+    pub(crate) fn silent_holders(&self) -> impl Iterator<Item = ApplicationId> {
+        self.lapses.overdue()
+    }
+
+    /// Takes back what a silent program has not launched, since others wait. It gets nothing more until it calls.
+    pub(crate) fn lapse_unlaunched(&mut self, id: ApplicationId, now: Now) {
+        let patience_ms = self.lapses.patience_ms(id);
+        self.lapses.disarm(id);
+        let Some(silent) = self.get(id) else { return };
+        let unlaunched: Vec<ContainerId> = silent.unlaunched().map(|container| container.id).collect();
+        if unlaunched.is_empty() {
+            return;
+        }
+        for container in unlaunched {
+            let diagnostics =
+                format!("not launched, and its application has not called for {patience_ms} ms while others wait");
+            self.end_without_report(container, ContainerExit::ABORTED, diagnostics, now);
+        }
+        self.withhold(id);
+    }
+
+    /// What an application holds without having launched it; none: nothing.
+    pub(crate) fn unlaunched_of(&self, application: &Application, now: Now) -> Option<UnlaunchedHold> {
+        let slot = self.settings.slot;
+        let first = application.unlaunched().next()?;
+        let expires_ms = first.granted_ms.saturating_add_unsigned(self.settings.launch_expiry_ms);
+        let lapses_ms = self
+            .lapses
+            .due_ms(application.id())
+            .map(|due_ms| now.wall_ms.saturating_add_unsigned(due_ms.saturating_sub(now.mono_ms)));
+        Some(UnlaunchedHold {
+            applications: 1,
+            containers: application.counts.unlaunched.len() as u64,
+            slots: application.unlaunched().map(|one| u64::from(one.request.capability.slots(slot))).sum(),
+            until: lapses_ms.map_or(expires_ms, |lapses_ms| lapses_ms.min(expires_ms)),
+        })
+    }
+
+    /// What all but an application hold without having launched it; none: nothing. O(programs that hold something).
+    pub(crate) fn unlaunched_of_others(&self, than: Option<ApplicationId>, now: Now) -> Option<UnlaunchedHold> {
+        let holders = self.lapses.holders().filter(|id| Some(*id) != than);
+        let held = holders.filter_map(|id| self.unlaunched_of(self.get(id)?, now));
+        held.reduce(|sum, one| UnlaunchedHold {
+            applications: sum.applications + one.applications,
+            containers: sum.containers + one.containers,
+            slots: sum.slots + one.slots,
+            until: sum.until.max(one.until),
+        })
+    }
+
+    /// What a program was granted has lapsed: it gets nothing more until it calls.
+    pub(super) fn withhold(&mut self, id: ApplicationId) {
+        if self.get(id).is_some_and(|one| one.has_program() && !one.is_over()) {
+            self.restand(id, |standing| standing.has_lapsed = true);
         }
     }
 }

@@ -1,13 +1,18 @@
-//! What is stored of an application: each part as it stands.
+//! What is stored of an application: each part as it stands, and the memory that it takes.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::applications::{ApplicationState, FinalStatus, ItemRules, RefusedLaunch};
+use crate::api::applications::{
+    ApplicationState, ENTRY_BYTES, FinalStatus, ItemRules, Placement, ROW_BYTES, RefusedLaunch,
+};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Priority};
+use crate::scheduler::RequestType;
 
-use super::container_totals::ContainerTotals;
+use super::container::{Container, ContainerTotals, LoweredRows};
+use super::items::Items;
 
 /// What an application is submitted with; never changes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -41,7 +46,6 @@ pub struct SubmittedApplication {
 pub(crate) struct Master {
     /// What it takes, rounded.
     pub(crate) capability: Capability,
-    /// How often it may be started.
     pub(crate) max_attempts: u32,
 }
 
@@ -119,7 +123,6 @@ pub struct ItemTrouble {
 pub(crate) enum ItemStanding {
     /// It waits behind the others; those with smaller numbers come first.
     Waits(u64),
-    /// A container runs it.
     Held,
     Failed,
 }
@@ -133,7 +136,6 @@ const fn unread_secret() -> ApplicationSecret {
 }
 
 impl Standing {
-    /// One that has just been submitted.
     #[must_use]
     pub(crate) fn new(tracking_url: Option<String>) -> Self {
         Self {
@@ -161,4 +163,90 @@ impl Standing {
             (state, _) => state,
         }
     }
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct RequestTable {
+    /// By name: hosts, racks, any.
+    pub(crate) rows: BTreeMap<Placement, RequestRow>,
+    /// What starts its containers when they are granted.
+    pub(crate) launch: Option<TypeLaunch>,
+    pub(crate) items: Items,
+    /// How many of them were taken, in the order in which they are written.
+    pub(crate) taken: u32,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct RequestRow {
+    /// Containers that are still wanted here.
+    pub(crate) count: u32,
+    /// Whether containers may come from farther away than this row.
+    pub(crate) relaxes: bool,
+}
+
+impl RequestTable {
+    pub(crate) fn outstanding(&self) -> u32 {
+        self.rows.get(&Placement::Any).map_or(0, |row| row.count)
+    }
+
+    pub(crate) fn lowered(&self, lowered: LoweredRows, host: &str, rack: &str) -> Vec<(Placement, RequestRow)> {
+        let host = lowered.host.then(|| Placement::Host(host.to_owned()));
+        let rack = lowered.rack_of(rack).map(|rack| Placement::Rack(rack.to_owned()));
+        let names = host.into_iter().chain(rack).chain([Placement::Any]);
+        let lower = |row: &RequestRow| RequestRow { count: row.count.saturating_sub(1), ..*row };
+        names.filter_map(|name| self.rows.get(&name).map(lower).map(|row| (name, row))).collect()
+    }
+}
+
+/// A container, beside its diagnostics.
+const CONTAINER_BYTES: u64 = 768;
+/// An item that did not end well at once.
+pub(super) const TROUBLE_BYTES: u64 = 128;
+
+pub(super) fn text_bytes(text: &str) -> u64 {
+    text.len() as u64
+}
+
+pub(super) fn table_bytes(table: &RequestTable) -> u64 {
+    let rows: u64 = table.rows.keys().map(|place| ROW_BYTES + place.bytes()).sum();
+    rows + launch_bytes(table)
+}
+
+pub(super) fn launch_bytes(table: &RequestTable) -> u64 {
+    let Some(launch) = &table.launch else { return 0 };
+    let spec = match &launch.source {
+        GrantSource::Spec(name) => text_bytes(name),
+        GrantSource::Master => 0,
+    };
+    // The text, and its parts as numbers.
+    ENTRY_BYTES + spec + launch.items.as_deref().map_or(0, |items| 4 * text_bytes(items))
+}
+
+pub(super) fn standing_bytes(standing: &Standing) -> u64 {
+    let taken_in = standing.taken_in.as_ref().map_or(0, |taken_in| {
+        let launches = taken_in.unknown_launches.iter().map(|launch| ENTRY_BYTES + text_bytes(&launch.reason));
+        taken_in.unknown_releases.len() as u64 * ENTRY_BYTES + launches.sum::<u64>()
+    });
+    text_bytes(&standing.diagnostics) + standing.tracking_url.as_deref().map_or(0, text_bytes) + taken_in
+}
+
+pub(super) fn container_bytes(container: &Container) -> u64 {
+    let of_kill = container.kill.as_ref().map_or(0, |kill| text_bytes(&kill.diagnostics));
+    CONTAINER_BYTES + of_kill + container.end.as_ref().map_or(0, |end| text_bytes(&end.diagnostics))
+}
+
+/// The request id of masters, beyond all that applications may use.
+const MASTER_ID: u64 = u64::MAX;
+
+pub(crate) fn master_request(capability: Capability) -> RequestType {
+    RequestType { priority: 0, request_id: MASTER_ID, capability }
+}
+
+pub(crate) fn is_master(request: RequestType) -> bool {
+    request.request_id == MASTER_ID
+}
+
+/// The request id as applications know it.
+pub(crate) fn shown_id(request: RequestType) -> u64 {
+    if is_master(request) { 0 } else { request.request_id }
 }

@@ -71,8 +71,7 @@ pub enum ApplicationRefusal {
 /// A member of the body, or a parameter of the query, that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BodyFault {
-    /// Where: a JSON pointer into the body as URI fragment, such as `#/ask/2/capability/memory`; or the name of a parameter,
-    /// without `#`.
+    /// Where: a JSON pointer into the body as URI fragment, such as `#/ask/2/capability/memory`; or the name of a parameter, without `#`.
     pub(crate) pointer: String,
     pub(crate) detail: String,
 }

@@ -1,6 +1,5 @@
 //! Reports on applications and their containers.
 
-use super::master::{is_master, shown_id};
 use crate::api::applications::{
     ApplicationReport, ContainerReport, ContainerState, Placement, ResourceRequestRow, WaitingRequest,
 };
@@ -11,8 +10,8 @@ use super::application::Application;
 use super::container::Container;
 use super::items::Items;
 use super::measured_use::{MeasuredUse, sum};
+use super::record::{RequestTable, is_master, shown_id};
 use super::refusal::ApplicationRefusal;
-use super::request_table::RequestTable;
 use super::restored::RestoredApplication;
 use super::row_page::{RowPage, STEP_BYTES};
 use super::table::Applications;
@@ -80,9 +79,6 @@ impl Applications {
     }
 
     /// Containers of an application that are in memory and match, by number, and whether there are more.
-    ///
-    /// # Errors
-    /// The application is unknown.
     pub(crate) fn containers(
         &self,
         application: ApplicationId,
@@ -122,24 +118,12 @@ fn build_report(
     rows: RowPage,
     now: Now,
 ) -> ApplicationReport {
-    let Application { submitted, standing, counts, tables, .. } = application;
+    let Application { submitted, standing, counts, .. } = application;
     let ReportTerms { slot, cluster_id, version } = terms;
     let finished_ms = standing.finished_ms;
     let live: Vec<&Container> = application.live().collect();
-    let held_ms = |container: &Container| now.wall_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
-    let seconds = |done_ms: u64, amount: fn(Capability) -> u32| {
-        let held = live.iter().map(|container| held_ms(container) * u64::from(amount(container.request.capability)));
-        (done_ms.saturating_add(held.sum::<u64>())) / 1_000
-    };
-    let failed: Vec<u32> = tables
-        .keys()
-        .chain(application.troubles.keys().filter(|request| !tables.contains_key(request)))
-        .flat_map(|request| application.failed_items(*request))
-        .collect();
-    let asked = || tables.iter().filter(|(request, _)| !is_master(**request));
-    let all_rows = asked().map(|(_, table)| table.rows.len()).sum();
-    let shown = asked().flat_map(|(request, table)| rows_of(application, *request, table));
-    let (resource_requests, resource_requests_left_out) = rows.of(all_rows, shown);
+    let seconds = |done_ms: u64, amount: fn(Capability) -> u32| held_seconds(done_ms, &live, amount, now);
+    let (resource_requests, resource_requests_left_out) = shown_rows(application, rows);
     ApplicationReport {
         id: submitted.id,
         user: submitted.user.to_string(),
@@ -177,12 +161,33 @@ fn build_report(
         completed_containers: counts.totals.complete,
         failed_containers: counts.totals.failed,
         items: application.item_counts(),
-        failed_items: Items::shown(failed, MAX_SHOWN_PARTS),
+        failed_items: Items::shown(failed_items(application), MAX_SHOWN_PARTS),
         why,
         cannot_run: None,
         unlaunched: None,
         held_by_others: None,
     }
+}
+
+/// An amount times the seconds for which containers had it: complete ones `done_ms` times it, and these live ones.
+fn held_seconds(done_ms: u64, live: &[&Container], amount: fn(Capability) -> u32, now: Now) -> u64 {
+    let held_ms = |container: &Container| now.wall_ms.saturating_sub(container.granted_ms).max(0).cast_unsigned();
+    let held = live.iter().map(|container| held_ms(container) * u64::from(amount(container.request.capability)));
+    (done_ms.saturating_add(held.sum::<u64>())) / 1_000
+}
+
+/// Items of all types that have failed for good, those of types with rows first.
+fn failed_items(application: &Application) -> Vec<u32> {
+    let Application { tables, troubles, .. } = application;
+    let without_rows = troubles.keys().filter(|request| !tables.contains_key(request));
+    tables.keys().chain(without_rows).flat_map(|request| application.failed_items(*request)).collect()
+}
+
+/// The rows of a page, and how many others there are.
+fn shown_rows(application: &Application, page: RowPage) -> (Vec<ResourceRequestRow>, u64) {
+    let asked = || application.tables.iter().filter(|(request, _)| !is_master(**request));
+    let all = asked().map(|(_, table)| table.rows.len()).sum();
+    page.of(all, asked().flat_map(|(request, table)| rows_of(application, *request, table)))
 }
 
 fn rows_of(

@@ -8,28 +8,21 @@ use crate::model::{ApplicationId, LaunchContext, Now};
 use crate::scheduler::RequestType;
 
 use super::application::Application;
-use super::container::Container;
-use super::container_cost::ContainerCost;
-use super::container_totals::ContainerTotals;
+use super::container::{Container, ContainerCost, ContainerTotals};
 use super::lapses::RESTORED_WAIT_MS;
-use super::record::{ItemTrouble, Standing, SubmittedApplication, TypeLaunch};
-use super::request_table::{RequestRow, RequestTable};
+use super::record::{ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, TypeLaunch};
 use super::table::Applications;
 
 #[derive(Clone, Debug)]
 pub(crate) struct RestoredApplication {
     pub(crate) submitted: SubmittedApplication,
     pub(crate) standing: Standing,
-    /// Contexts by number.
     pub(crate) contexts: Vec<(u64, LaunchContext)>,
-    /// Names of contexts.
     pub(crate) specs: Vec<(String, u64)>,
     pub(crate) rows: Vec<(RequestType, Placement, RequestRow)>,
     /// What starts containers when they are granted, with the number of items that were taken.
     pub(crate) launches: Vec<(RequestType, TypeLaunch, u32)>,
-    /// Items that did not end well at once.
     pub(crate) troubles: Vec<(RequestType, u32, ItemTrouble)>,
-    /// Hosts and racks that it wants nothing of.
     pub(crate) blacklist: Vec<String>,
     /// Containers that live, and those whose status was perhaps not received.
     pub(crate) containers: Vec<Container>,
@@ -37,7 +30,6 @@ pub(crate) struct RestoredApplication {
     pub(crate) last_number: u64,
     /// The highest number of a complete container that is not among `containers`; 0: none.
     pub(crate) stored_through: u64,
-    /// The last answer as it was sent.
     pub(crate) last_answer: Option<Arc<[u8]>>,
     pub(crate) cost: ContainerCost,
 }

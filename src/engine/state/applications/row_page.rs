@@ -7,7 +7,6 @@ use crate::api::applications::{ApplicationReport, ResourceRequestRow};
 /// Bytes of reports that one step makes at most: others wait for it meanwhile.
 pub(crate) const STEP_BYTES: usize = 512 << 10;
 
-/// Which rows of its requests a report has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RowPage {
     /// So many rows come before the first.
@@ -32,7 +31,6 @@ impl RowPage {
     /// The first rows, of an application that is asked for by itself.
     pub(crate) const FIRST: Self = Self { after: 0, most: 100 };
 
-    /// These rows, and how many others there are.
     pub(super) fn of(
         self,
         all: usize,

@@ -14,16 +14,14 @@ pub struct ContainerSettings {
     pub(crate) slot: Capability,
     /// Time in which a granted container must be launched, ms (`jobtracker.containers.launch-expiry-ms`).
     pub(crate) launch_expiry_ms: u64,
-    /// Longest time between TERM and KILL of a container that its owner did not end, ms
-    /// (`jobtracker.containers.max-kill-grace-ms`).
+    /// Longest time between TERM and KILL of a container that its owner did not end, ms (`jobtracker.containers.max-kill-grace-ms`).
     pub(crate) max_kill_grace_ms: u64,
     /// Most live containers of an application (`jobtracker.containers.max-per-application`).
     pub(crate) max_per_application: u32,
     /// Offers that are refused before a container may come from the rack or from anywhere, at most as many as there are
     /// nodes (`jobtracker.containers.locality.delay`).
     pub(crate) locality_delay: u32,
-    /// Largest difference between a timestamp and the daemon's clock, either way, ms
-    /// (`mapred.priority-scheduler.signature-window`).
+    /// Largest difference between a timestamp and the daemon's clock, either way, ms (`mapred.priority-scheduler.signature-window`).
     pub(crate) signature_window_ms: u64,
     /// The daemon's web address, `host:port`, as containers reach it.
     pub(crate) server: String,

@@ -8,14 +8,13 @@ use crate::model::{ApplicationId, ApplicationSecret, Now};
 
 use super::application::Application;
 use super::change::ApplicationChange;
-use super::check_rows::{RowsRefusal, check_rows};
+use super::contexts::check_specs;
 use super::record::{Master, Standing, SubmittedApplication};
 use super::refusal::{ApplicationRefusal, BodyFault};
+use super::rows::{RowsRefusal, check_rows};
 use super::settings::{MAX_APPLICATIONS, MAX_APPLICATIONS_OF_USER};
-use super::specs::check_specs;
 use super::table::Applications;
 
-/// A submission with what is known beside its body.
 #[derive(Debug)]
 pub(crate) struct NewApplication<'a> {
     pub(crate) submission: Submission,
@@ -24,15 +23,11 @@ pub(crate) struct NewApplication<'a> {
     /// SHA-256 of the body.
     pub(crate) digest: [u8; 32],
     pub(crate) secret: ApplicationSecret,
-    /// Its number in the order of submissions.
     pub(crate) order: u64,
 }
 
 impl Applications {
     /// Whether the same body was submitted under its id before; an error if another was, or another's.
-    ///
-    /// # Errors
-    /// [`ApplicationRefusal::ApplicationExists`], [`ApplicationRefusal::Forbidden`].
     pub(crate) fn submitted_before(
         &self,
         id: ApplicationId,
@@ -50,9 +45,6 @@ impl Applications {
     }
 
     /// Accepts an application. Whether its owner may use the queue was asked before.
-    ///
-    /// # Errors
-    /// An id that was not given to the user, rows that are wrong, a limit.
     pub(crate) fn submit(&mut self, new: NewApplication<'_>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
         let NewApplication { submission, user, queue, digest, secret, order } = new;
         let id = submission.application_id;

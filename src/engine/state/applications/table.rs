@@ -4,24 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::ContextId;
-use crate::api::applications::Placement;
+use crate::api::applications::{ApplicationState, Placement};
 use crate::market::{
-    Consumer, EVERYONE, ForgottenStamps, GivenBack, GraceStep, MarketConfig, ReplayGuard, Signature, SlotHolder,
+    Consumer, ContainerUse, EVERYONE, ForgottenStamps, GivenBack, GraceStep, LaidCharge, MarketConfig, ReplayGuard,
+    Signature, SlotHolder, Tick,
 };
-use crate::model::{ApplicationId, ContainerId, FactNumber, Now, TrackerId, Violations};
+use crate::model::{ApplicationId, ContainerId, Credits, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
 use super::application::Application;
 use super::change::ApplicationChange;
-use super::container::{Container, ContainerStep};
+use super::container::{Container, ContainerCost, ContainerStep};
 use super::container_counts::{ContainerCounts, held_slots};
-use super::lapses::Lapses;
+use super::lapses::{Lapses, StoreDoubt};
 use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::row_page::LastReport;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
-use super::store_doubt::StoreDoubt;
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 
@@ -30,7 +30,6 @@ pub(crate) struct Applications {
     pub(crate) settings: ContainerSettings,
     /// Epoch ms in the ids of this run.
     pub(super) start_ms: u64,
-    /// The last number of this run.
     pub(super) last_number: u32,
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
@@ -39,7 +38,6 @@ pub(crate) struct Applications {
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
     pub(super) stamps: ReplayGuard,
-    /// Workers by their trackers' names.
     pub(super) workers: BTreeMap<Arc<str>, ContainerWorker>,
     /// Live containers by the names of their trackers.
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
@@ -183,7 +181,6 @@ impl Applications {
         }
     }
 
-    /// Counts a change that has not been applied yet.
     fn count(&mut self, change: &ApplicationChange) {
         match change {
             ApplicationChange::Submitted { standing, .. } => {
@@ -204,7 +201,6 @@ impl Applications {
         }
     }
 
-    /// No container will run a context any more.
     fn drop_context(&mut self, id: ContextId) {
         for tracker in self.context_holders.remove(&id).into_iter().flatten() {
             if let Some(worker) = self.workers.get_mut(&tracker) {
@@ -306,12 +302,10 @@ impl Applications {
         std::mem::take(&mut self.given_back)
     }
 
-    /// Takes which applications have something to say.
     pub(crate) fn take_news(&mut self) -> BTreeSet<ApplicationId> {
         std::mem::take(&mut self.news)
     }
 
-    /// Takes which workers have something to do.
     pub(crate) fn take_worker_news(&mut self) -> BTreeSet<Arc<str>> {
         std::mem::take(&mut self.worker_news)
     }
@@ -329,8 +323,7 @@ impl Applications {
         });
     }
 
-    /// Forgets the oldest applications that are over, beyond those that are kept, each once nothing of it is still to be
-    /// charged.
+    /// Forgets the oldest applications that are over, beyond those that are kept, each once nothing of it is still to be charged.
     pub(crate) fn forget_oldest_over(&mut self, may_be_charged: impl Fn(ApplicationId) -> bool) {
         while self.over.len() > self.settings.over_kept {
             let Some(&(finished_ms, id)) = self.over.first() else { return };
@@ -349,7 +342,6 @@ impl Applications {
         self.start_ms
     }
 
-    /// An application is this app in the scheduler.
     pub(crate) fn enter_app(&mut self, application: ApplicationId, app: AppId) {
         self.apps.insert(application, app);
         self.of_app.insert(app, application);
@@ -359,12 +351,10 @@ impl Applications {
         self.apps.get(&application).copied()
     }
 
-    /// The application that is this app in the scheduler.
     pub(crate) fn of_app(&self, app: AppId) -> Option<ApplicationId> {
         self.of_app.get(&app).copied()
     }
 
-    /// Forgets what an application was in the scheduler.
     pub(crate) fn leave_app(&mut self, application: ApplicationId) -> Option<AppId> {
         let app = self.apps.remove(&application)?;
         self.of_app.remove(&app);
@@ -375,7 +365,6 @@ impl Applications {
         self.all.get(&id)
     }
 
-    /// All in memory, by id.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &Application> {
         self.all.values()
     }
@@ -384,7 +373,6 @@ impl Applications {
         self.all.get(&id).ok_or(ApplicationRefusal::NoSuchApplication(id))
     }
 
-    /// One that is not over.
     pub(super) fn unfinished(&self, id: ApplicationId) -> Result<&Application, ApplicationRefusal> {
         let application = self.known(id)?;
         if application.is_over() {
@@ -428,10 +416,6 @@ impl Applications {
         }
     }
 
-    /// A fresh id for a user.
-    ///
-    /// # Errors
-    /// The user has too many that are not used.
     pub(crate) fn new_id(&mut self, user: &Arc<str>, now: Now) -> Result<ApplicationId, ApplicationRefusal> {
         self.unused.retain(|_, (_, until_ms)| *until_ms > now.mono_ms);
         let of_user = self.unused.values().filter(|(owner, _)| owner == user).count();
@@ -459,9 +443,6 @@ impl Applications {
 
     /// Uses a signature of a user or an application. An application that is not in memory is over: its requests change
     /// nothing, so what it has used is not kept.
-    ///
-    /// # Errors
-    /// It was used, or is out of its window.
     pub(crate) fn use_signature(&mut self, signature: &Signature<'_>, now: Now) -> Result<(), ApplicationRefusal> {
         let config = MarketConfig { signature_window_ms: self.settings.signature_window_ms, ..MarketConfig::default() };
         let stamp = self
@@ -478,7 +459,6 @@ impl Applications {
         Ok(())
     }
 
-    /// Whether memory has the application of this name.
     fn has(&self, name: &str) -> bool {
         name.parse().is_ok_and(|id| self.all.contains_key(&id))
     }
@@ -499,6 +479,51 @@ impl Applications {
         };
         if consumer != Consumer::Secret || user == EVERYONE || self.has(user) {
             self.apply(stamp);
+        }
+    }
+
+    pub(super) fn hear(&mut self, application: ApplicationId, now: Now) {
+        self.hear_until(application, now.mono_ms);
+    }
+
+    /// Marks an application as alive until a time of the monotonic clock, ms: a call of it may wait that long.
+    pub(super) fn hear_until(&mut self, application: ApplicationId, mono_ms: u64) {
+        let Some(calling) = self.all.get(&application).filter(|calling| !calling.is_over() && calling.has_program())
+        else {
+            return;
+        };
+        // A master in a container that has not registered is started again when it ends.
+        if calling.submitted.master.is_some() && calling.standing.state == ApplicationState::Accepted {
+            return;
+        }
+        let due_ms = mono_ms.saturating_add(calling.submitted.expiry_ms);
+        self.forget_silence(application);
+        self.silent_at.insert(application, due_ms);
+        self.silence_due.insert((due_ms, application));
+    }
+
+    pub(super) fn forget_silence(&mut self, application: ApplicationId) {
+        if let Some(due_ms) = self.silent_at.remove(&application) {
+            self.silence_due.remove(&(due_ms, application));
+        }
+    }
+
+    pub(crate) fn containers_of_queue(&self, queue: &str) -> ContainerUse {
+        self.container_counts.of_queue(queue)
+    }
+
+    /// Adds what a tick has laid on applications. Invariant: with the costs of the queue's jobs that sums to what it was charged, exactly.
+    pub(crate) fn charge(&mut self, tick: &Tick) {
+        for LaidCharge { holder, slot_ms, amount } in &tick.laid {
+            let SlotHolder::Application(application) = *holder else { continue };
+            let before = self.all.get(&application).map(|charged| charged.cost);
+            self.violations.check(before.is_some(), || format!("{application} pays {amount} and is not known"));
+            let Some(before) = before else { continue };
+            // No overflow: no application costs more than its queue ever had, far below the range.
+            let cost = Credits::from_units(before.cost.units() + amount.units());
+            let slot_ms = before.slot_ms.saturating_add(slot_ms.container);
+            let cost = ContainerCost { tick: tick.number, slot_ms, cost, ..before };
+            self.change(ApplicationChange::Charged { application, cost });
         }
     }
 }

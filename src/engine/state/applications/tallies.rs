@@ -5,7 +5,6 @@ use crate::model::ContainerExit;
 
 use super::container::Container;
 
-/// How containers end, in few classes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndClass {
     /// With 0.
@@ -39,9 +38,7 @@ pub struct ApplicationTallies {
     pub live: [u64; 3],
     /// Containers that ended, in the order of [`EndClass::ALL`].
     pub container_ends: [u64; EndClass::ALL.len()],
-    /// Memory of live containers, MB.
     pub held_memory_mb: u64,
-    /// Cores of live containers.
     pub held_vcores: u64,
     pub beats: u64,
 }
@@ -78,7 +75,6 @@ impl EndClass {
         }
     }
 
-    /// The name that metrics use.
     #[must_use]
     pub(crate) const fn name(self) -> &'static str {
         match self {

@@ -37,7 +37,6 @@ impl ReportedUse {
     }
 }
 
-/// A report that was refused, for the log.
 #[derive(Debug)]
 pub(crate) struct RefusedUse {
     tracker: String,
@@ -113,7 +112,6 @@ impl Applications {
         self.workers.get(&container.node.tracker)?.container_use.get(&id)
     }
 
-    /// What containers and attempts of a worker use together.
     pub(crate) fn use_on(&self, tracker: &str) -> MeasuredUse {
         let Some(worker) = self.workers.get(tracker) else { return MeasuredUse::default() };
         sum([worker.container_use.total(), worker.attempt_use.total()])

@@ -20,20 +20,16 @@ pub(crate) struct ContainerWorker {
     pub(crate) node: Arc<str>,
     pub(crate) host: Arc<str>,
     pub(crate) rack: Arc<str>,
-    /// Memory and cores of all that it runs.
     pub(crate) capability: Capability,
     /// Why it takes no container; none: it does.
     pub(crate) complaint: Option<String>,
     /// How long it rests after a container that it could not start for its own sake.
     pub(crate) rest: WorkerRest,
-    /// Containers that it says it has.
     pub(crate) has: BTreeSet<ContainerId>,
     /// Its containers with a launch that it has not said to have, or a kill.
     pub(crate) owed: BTreeSet<ContainerId>,
-    /// Launches that an answer has carried.
     pub(crate) sent: BTreeSet<ContainerId>,
     pub(crate) container_use: MeasuredUses<ContainerId>,
-    /// What its attempts of tasks use.
     pub(crate) attempt_use: MeasuredUses<AttemptId>,
     /// Whether it has reported what cannot be, which is logged once.
     pub(crate) has_lied: bool,
@@ -73,7 +69,6 @@ impl WorkerRest {
         self.last_ms = 0;
     }
 
-    /// Whether it may get containers.
     pub(crate) fn is_over(&self, now_mono_ms: u64) -> bool {
         self.until_mono_ms <= now_mono_ms
     }

@@ -9,6 +9,8 @@ mod circles;
 mod engine;
 #[path = "tidy/files.rs"]
 mod files;
+#[path = "tidy/functions.rs"]
+mod functions;
 #[path = "tidy/keys.rs"]
 mod keys;
 #[path = "tidy/prose.rs"]
@@ -99,14 +101,22 @@ fn files_of_a_room_make_no_circle() {
 #[test]
 fn rooms_of_the_engine_name_only_whom_they_may() {
     holds(engine::arrows);
-    holds(engine::fields);
     assert_eq!(engine::call_circles(&TREE), [""; 0]);
     assert_eq!(file("src/engine/mod.rs").code.matches("pub struct Engine {").count(), 1);
 }
 
 #[test]
-fn files_are_small() {
+fn scripts_and_functions_are_small() {
     holds(style::size);
+    holds(|file| functions::length(file, functions::LONG));
+    for (path, ..) in functions::LONG {
+        assert_eq!(file(path).path, *path);
+    }
+}
+
+#[test]
+fn fields_are_open_to_no_list_of_places() {
+    holds(functions::open_fields);
 }
 
 #[test]

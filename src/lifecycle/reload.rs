@@ -12,7 +12,7 @@ use tokio::signal::unix::Signal;
 use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings, keys};
-use crate::engine::{Event, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
+use crate::engine::{Event, FairConfig, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::model::counted;
 use crate::server::{
     AclFile, Dispatcher, Owner, ReloadCounts, host_lists, queue_configs, reread_policy, scheduler_class,
@@ -160,45 +160,41 @@ impl ReloadedFiles {
 
 /// Which queues or pools have other settings, where the policy has such.
 fn changes_of_policy(before: &PolicyConfig, after: &PolicyConfig) -> Vec<String> {
-    match (before, after) {
-        (PolicyConfig::Capacity { config: before, .. }, PolicyConfig::Capacity { config: after, .. }) => {
-            // New queues are named already.
-            let changed =
-                after.queues().iter().filter(|queue| before.queue(queue.name()).is_some_and(|before| before != *queue));
-            changed.map(|queue| format!("queue {} has another capacity or other limits", queue.name())).collect()
-        }
-        (PolicyConfig::Fair(before), PolicyConfig::Fair(after)) => {
-            let (before, after) = (&before.allocations, &after.allocations);
-            let mut changes = Vec::new();
-            for (name, pool) in &after.pools {
-                match before.pools.get(name) {
-                    None => changes.push(format!("pool {name} is declared")),
-                    Some(old) if (&old.parent, old.settings) != (&pool.parent, pool.settings) => {
-                        changes.push(format!("pool {name} has other settings"));
-                    }
-                    Some(_) => {}
-                }
-            }
-            let gone = before.pools.keys().filter(|name| !after.pools.contains_key(*name));
-            changes.extend(gone.map(|name| format!("pool {name} is not declared any more")));
-            let [old, new] = [before, after].map(|of| {
-                (
-                    of.undeclared,
-                    of.default_user_max_running_jobs,
-                    of.fair_share_timeout_ms,
-                    of.user_max_running_jobs.clone(),
-                )
-            });
-            if old != new {
-                changes.push("the limits of users, or the defaults of pools, changed".to_owned());
-            }
-            changes
-        }
-        (PolicyConfig::Constraint(before), PolicyConfig::Constraint(after)) if before != after => {
-            vec!["the settings of the constraint scheduler changed".to_owned()]
-        }
-        _ => Vec::new(),
+    if let (Some(before), Some(after)) = (before.capacity(), after.capacity()) {
+        // New queues are named already.
+        let changed =
+            after.queues().iter().filter(|queue| before.queue(queue.name()).is_some_and(|before| before != *queue));
+        return changed.map(|queue| format!("queue {} has another capacity or other limits", queue.name())).collect();
     }
+    if let (Some(before), Some(after)) = (before.fair(), after.fair()) {
+        return changes_of_pools(before, after);
+    }
+    let deadlines = before.constraint().zip(after.constraint());
+    let are_others = deadlines.is_some_and(|(before, after)| before != after);
+    are_others.then(|| "the settings of the constraint scheduler changed".to_owned()).into_iter().collect()
+}
+
+fn changes_of_pools(before: &FairConfig, after: &FairConfig) -> Vec<String> {
+    let (before, after) = (&before.allocations, &after.allocations);
+    let mut changes = Vec::new();
+    for (name, pool) in &after.pools {
+        match before.pools.get(name) {
+            None => changes.push(format!("pool {name} is declared")),
+            Some(old) if (&old.parent, old.settings) != (&pool.parent, pool.settings) => {
+                changes.push(format!("pool {name} has other settings"));
+            }
+            Some(_) => {}
+        }
+    }
+    let gone = before.pools.keys().filter(|name| !after.pools.contains_key(*name));
+    changes.extend(gone.map(|name| format!("pool {name} is not declared any more")));
+    let [old, new] = [before, after].map(|of| {
+        (of.undeclared, of.default_user_max_running_jobs, of.fair_share_timeout_ms, of.user_max_running_jobs.clone())
+    });
+    if old != new {
+        changes.push("the limits of users, or the defaults of pools, changed".to_owned());
+    }
+    changes
 }
 
 /// Which queues came, went or changed.

@@ -10,9 +10,6 @@ const RULE: &str = "rooms of the engine";
 /// For each of its rooms, the others that it may name.
 const ARROWS: &[(&str, &[&str])] = &[("state", &[]), ("core", &["state"]), ("on", &["core", "state"])];
 
-/// Most fields of the struct `Engine`.
-const MAX_FIELDS: usize = 16;
-
 /// The room in the engine that a file lies in.
 fn place(file: &Source) -> Option<&str> {
     let path = file.path.strip_prefix("src/engine/")?;
@@ -46,23 +43,6 @@ pub fn arrows(file: &Source) -> Vec<Finding> {
         found.extend(positions.map(|at| file.finding(line_of(&file.code, at), RULE, format!("{bad}: {advice}"))));
     }
     found
-}
-
-/// The struct `Engine` has few fields: what belongs together is one part of the state.
-pub fn fields(file: &Source) -> Vec<Finding> {
-    let Some(at) = file.code.find("pub struct Engine {").filter(|_| file.path.starts_with("src/engine/")) else {
-        return Vec::new();
-    };
-    let body = file.code[at..].lines().skip(1).take_while(|line| !line.starts_with('}'));
-    let count = body.filter(|line| line.trim_end().ends_with(',')).count();
-    match count {
-        1..=MAX_FIELDS => Vec::new(),
-        _ => vec![file.finding(
-            line_of(&file.code, at),
-            RULE,
-            format!("Engine has {count} fields; at most {MAX_FIELDS}"),
-        )],
-    }
 }
 
 /// Files of the engine whose methods call each other in a circle: these are all methods of one struct, so no `use` shows it.
@@ -146,16 +126,6 @@ mod proofs {
         ] {
             assert_eq!(arrows(&source(path, good)), [], "{path}: {good}");
         }
-    }
-
-    #[test]
-    fn too_many_fields_are_found() {
-        let with = |count: usize| {
-            let fields: String = (0..count).map(|number| format!("    a{number}: u32,\n")).collect();
-            source("src/engine/mod.rs", &format!("pub struct Engine {{\n{fields}}}\n"))
-        };
-        assert_eq!(fields(&with(MAX_FIELDS)), []);
-        assert_eq!(fields(&with(MAX_FIELDS + 1)).len(), 1);
     }
 
     #[test]

@@ -104,8 +104,7 @@ impl PolicyConfig {
 
     /// Slots that each task of a job takes: more than one only where the Capacity scheduler sizes slots by memory.
     pub(crate) fn slots_per_task(&self, spec: &JobSpec) -> PerKind<NonZeroU32> {
-        let PolicyConfig::Capacity { config, .. } = self else { return AppSpec::ONE_SLOT };
-        let Some(memory) = config.slot_memory() else { return AppSpec::ONE_SLOT };
+        let Some(memory) = self.capacity().and_then(CapacityConfig::slot_memory) else { return AppSpec::ONE_SLOT };
         let slots = |kind, task_mb: Option<u64>| {
             let slots = task_mb.map_or(1, |task_mb| memory.slots_per_task(kind, task_mb));
             NonZeroU32::new(slots).unwrap_or(NonZeroU32::MIN)
@@ -159,6 +158,11 @@ impl PolicyConfig {
 
     pub(crate) fn fair_mut(&mut self) -> Option<&mut FairConfig> {
         if let PolicyConfig::Fair(fair) = self { Some(fair) } else { None }
+    }
+
+    /// The settings of the Capacity scheduler, if it is that.
+    pub(crate) fn capacity(&self) -> Option<&CapacityConfig> {
+        if let PolicyConfig::Capacity { config, .. } = self { Some(config) } else { None }
     }
 
     /// The settings of the scheduler that keeps deadlines, if it is that.

@@ -25,10 +25,7 @@ impl<'a> LimitedJobs<'a> {
     pub(super) fn new(engine: &'a Engine, policy: &'a PolicyConfig, kind: Kind, has_applications: bool) -> Self {
         let inspection = engine.inspect();
         let cluster_slots = inspection.scheduler().totals().slots[kind];
-        let admitted = match policy {
-            PolicyConfig::Fair(fair) => admitted(inspection, fair, has_applications),
-            _ => BTreeSet::new(),
-        };
+        let admitted = policy.fair().map(|fair| admitted(inspection, fair, has_applications)).unwrap_or_default();
         Self { inspection, policy, kind, cluster_slots, admitted }
     }
 
@@ -50,27 +47,25 @@ impl<'a> LimitedJobs<'a> {
 
     pub(super) fn exceeded(&self, job: &Job) -> Option<String> {
         let (scheduler, kind) = (self.inspection.scheduler(), self.kind);
-        match self.policy {
-            PolicyConfig::Fifo(_) | PolicyConfig::Constraint(_) | PolicyConfig::Dynamic { .. } => None,
-            PolicyConfig::Capacity { config, .. } => {
-                let queue = config.queue(&job.spec.queue)?;
-                let occupied = self.slots_of(|other| other.spec.queue == job.spec.queue);
-                let is_within = queue.slot_share(self.cluster_slots).has_room(occupied, 0);
-                (!is_within).then(|| format!("queue {} occupies {occupied} {kind:?} slots", queue.name()))
-            }
-            PolicyConfig::Fair(fair) => pools_of(self.inspection, fair, job).into_iter().find_map(|pool| {
-                let running = match fair.options.is_compatible {
-                    // The original counts no attempt of a job that is over.
-                    true => live(self.inspection)
-                        .filter(|other| pools_of(self.inspection, fair, other).contains(&pool))
-                        .map(|other| scheduler.app_usage(other.app)[kind])
-                        .sum(),
-                    false => scheduler.usage(scheduler.group(&pool)?)[kind],
-                };
-                let max = fair.allocations.settings(&pool).max[kind]?;
-                (running > max).then(|| format!("pool {pool} runs {running} {kind:?} tasks, its maximum is {max}"))
-            }),
+        if let Some(config) = self.policy.capacity() {
+            let queue = config.queue(&job.spec.queue)?;
+            let occupied = self.slots_of(|other| other.spec.queue == job.spec.queue);
+            let is_within = queue.slot_share(self.cluster_slots).has_room(occupied, 0);
+            return (!is_within).then(|| format!("queue {} occupies {occupied} {kind:?} slots", queue.name()));
         }
+        let fair = self.policy.fair()?;
+        pools_of(self.inspection, fair, job).into_iter().find_map(|pool| {
+            let running = match fair.options.is_compatible {
+                // The original counts no attempt of a job that is over.
+                true => live(self.inspection)
+                    .filter(|other| pools_of(self.inspection, fair, other).contains(&pool))
+                    .map(|other| scheduler.app_usage(other.app)[kind])
+                    .sum(),
+                false => scheduler.usage(scheduler.group(&pool)?)[kind],
+            };
+            let max = fair.allocations.settings(&pool).max[kind]?;
+            (running > max).then(|| format!("pool {pool} runs {running} {kind:?} tasks, its maximum is {max}"))
+        })
     }
 
     /// Whether its nearest task needs no permission to run far from its input.

@@ -191,7 +191,7 @@ impl LawChecker {
         engine: &Engine,
     ) -> Result<(), Violation> {
         let most = plan.engine.containers.max_per_application;
-        let is_constrained = matches!(self.work.policy(), PolicyConfig::Constraint(_));
+        let is_constrained = self.work.policy().constraint().is_some();
         self.containers.uses_room(node, most, is_constrained, engine).map_err(|text| self.violation(Law::Work, text))
     }
 

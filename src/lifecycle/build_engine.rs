@@ -178,3 +178,26 @@ fn log_queues(path: &str, changes: &[String]) {
         tracing::warn!("{path}: and {more} more");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::settings::LoadOptions;
+
+    #[test]
+    fn a_jobs_page_on_all_addresses_has_the_host_that_clients_call() {
+        let prefix = |rpc: &str, http: &str| {
+            let overrides = vec![
+                "hadoop.tmp.dir=/tmp/none".to_owned(),
+                format!("mapred.job.tracker={rpc}"),
+                format!("mapred.job.tracker.http.address={http}"),
+            ];
+            let settings = Settings::load(&LoadOptions { overrides, ..LoadOptions::default() }).unwrap().0;
+            job_page_prefix(&settings, http.parse().unwrap())
+        };
+        assert_eq!(prefix("jt.example:9001", "0.0.0.0:50030"), "http://jt.example:50030/jobdetails.jsp?jobid=");
+        assert_eq!(prefix("jt.example:9001", "10.0.0.7:50030"), "http://10.0.0.7:50030/jobdetails.jsp?jobid=");
+        let of_machine = crate::config::host_name();
+        assert_eq!(prefix("0.0.0.0:9001", "0.0.0.0:50030"), format!("http://{of_machine}:50030/jobdetails.jsp?jobid="));
+    }
+}

@@ -1,10 +1,8 @@
 //! Job client: submits streaming jobs to a JobTracker as the stock 1.2.1 tools do, and follows jobs to their end.
 //!
 //! Steps of a submission: [`input`] finds the files, [`split`] computes the splits, [`streaming`] sets the properties of job.xml,
-//! [`jar`] packs the shipped files, [`staging`] is the directory for all of them, or they
-//! are handed over (`hand_over`), [`submit`] calls the JobTracker. The files are those that a stock JobTracker and stock TaskTrackers read. [`watch`] follows a job.
-//!
-//! Supports only local files and mounted file systems so far.
+//! [`jar`] packs the shipped files, [`staging`] is the directory for all of them, or they are handed over (`hand_over`), [`submit`]
+//! calls the JobTracker. The files are those that a stock JobTracker and stock TaskTrackers read. [`watch`] follows a job.
 
 mod cache;
 mod classes;

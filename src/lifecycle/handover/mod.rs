@@ -1,7 +1,7 @@
 //! Replaces a running daemon by a new process without closing a connection.
 //!
 //! The old process starts the new one and keeps serving until the new one has read its configuration and checked that it can read the
-//! state. ReadProgress the old process pauses calls, closes the store, and hands listeners and connections over. It keeps copies of all
+//! state. Then the old process pauses calls, closes the store, and hands listeners and connections over. It keeps copies of all
 //! descriptors: until the new process reports that it serves, the old one can kill it, reopen the store and resume.
 //!
 //! Invariants: at most one of the two holds the store, since the new one opens it only after the old one has closed it, and the old one

@@ -348,7 +348,7 @@ impl Heartbeat {
 ///
 /// What a limit refuses is *parked*: it leaves the order, so that later heartbeats do not meet it again, and returns by
 /// itself when its usage drops, or when an app below it starts to wait. On any other change that lifts the limit the
-/// policy has to wake it ([`Reaction`](super::change::Reaction)): limits, users, slots of the cluster. What only this
+/// policy has to wake it ([`Reaction`]): limits, users, slots of the cluster. What only this
 /// node refuses is passed over until the heartbeat ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {

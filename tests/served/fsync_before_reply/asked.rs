@@ -30,7 +30,7 @@ pub struct Asked<'a> {
 
 const SLOTS: Slots = Slots::new(2, 1);
 /// Heartbeats after which any job is over.
-const BEATS: usize = 100;
+const BEATS: usize = 5_000;
 
 // === impl Asked ===
 

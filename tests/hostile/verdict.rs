@@ -13,6 +13,8 @@ const HEARTBEAT_MS: f64 = 50.0;
 const SUBMISSION_MS: f64 = 1_000.0;
 /// Memory that may be more than before, some seconds after.
 const MEMORY_AFTER_BYTES: u64 = 64 << 20;
+/// Within this time memory has fallen: a thread that waits for work keeps what it freed until it works again, or ends after 10 s.
+const MEMORY_FALLS: Duration = Duration::from_secs(20);
 /// What an attack may add to the log.
 const LOG_BYTES: usize = 1 << 20;
 /// After SIGTERM, with what a loaded machine adds.
@@ -124,7 +126,7 @@ impl Attack {
     pub fn close(mut self) {
         self.aftermath();
         let limit = self.quiet_bytes + MEMORY_AFTER_BYTES;
-        let end = Instant::now() + Duration::from_secs(if is_whole() { 10 } else { 5 });
+        let end = Instant::now() + MEMORY_FALLS;
         while self.stage.serving.resident_bytes() > limit && Instant::now() < end {
             std::thread::sleep(Duration::from_millis(50));
         }

@@ -1,7 +1,7 @@
 //! Honest users of the daemon, who go about their work during an attack: a tracker that calls and works, a client that submits, a reader of
 //! the start page. Each has a thread and connections of its own.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -306,8 +306,19 @@ fn keep_reading(http: SocketAddr, diary: &Diary) {
     }
 }
 
-/// The whole answer to a GET on a connection of its own.
+/// The whole answer to a GET on a connection of its own. Once more where it was reset, as browsers do: an attacker on the
+/// same address may have made it the one that gave way.
 pub fn read_page(http: SocketAddr, target: &str) -> anyhow::Result<String> {
+    let is_reset = |error: &anyhow::Error| {
+        error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
+    };
+    match get_page(http, target) {
+        Err(error) if is_reset(&error) => get_page(http, target),
+        read => read,
+    }
+}
+
+fn get_page(http: SocketAddr, target: &str) -> anyhow::Result<String> {
     let end = Instant::now() + GIVEN_UP;
     let mut stream = TcpStream::connect_timeout(&http, GIVEN_UP)?;
     stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: {http}\r\nConnection: close\r\n\r\n").as_bytes())?;

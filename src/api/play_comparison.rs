@@ -154,6 +154,12 @@ impl PlayComparison {
 }
 
 impl PlayFigures {
+    /// Whether any job came to an end: else there are no times.
+    #[must_use]
+    pub(crate) const fn has_ended(&self) -> bool {
+        self.succeeded + self.failed > 0
+    }
+
     /// The hours of slots, with two decimals.
     #[must_use]
     pub(crate) fn slot_hours_text(&self) -> String {

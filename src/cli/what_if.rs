@@ -167,15 +167,16 @@ fn moved(settings: &PlaySettings) -> String {
 
 fn row(group: &str, run: &str, jobs: usize, figures: &PlayFigures) -> [String; 12] {
     let PlayFigures { succeeded, waiting_ms, running_ms, kills, cost, .. } = figures;
+    let time = |ms| if figures.has_ended() { tenths_text(ms) } else { "-".to_owned() };
     [
         group.to_owned(),
         run.to_owned(),
         jobs.to_string(),
         succeeded.to_string(),
-        tenths_text(waiting_ms.median),
-        tenths_text(waiting_ms.p95),
-        tenths_text(running_ms.median),
-        tenths_text(running_ms.p95),
+        time(waiting_ms.median),
+        time(waiting_ms.p95),
+        time(running_ms.median),
+        time(running_ms.p95),
         figures.slot_hours_text(),
         kills.to_string(),
         figures.deadlines_text(),

@@ -107,7 +107,7 @@ pub(crate) fn unread_key(name: &str) -> Option<UnreadKey> {
 /// The same of a name beside others: of equally near keys one that is not set already is meant.
 #[must_use]
 pub(crate) fn unread_key_beside(name: &str, is_set: impl Fn(&str) -> bool) -> Option<UnreadKey> {
-    if keys::all().any(|key| key.is_spelled(name)) || is_listed(name) || LEGITIMATE.contains(&name) {
+    if keys::is_known(name) || is_listed(name) || LEGITIMATE.contains(&name) {
         return None;
     }
     if let Some((_, ours)) = OF_OTHER_LINES.iter().find(|(other, _)| *other == name) {
@@ -146,7 +146,7 @@ fn like_one_of_hadoop(name: &str, is_set: impl Fn(&str) -> bool) -> Option<Unrea
         && !is_hadoop_key(name)
         && !is_listed(name)
         && !LEGITIMATE.contains(&name)
-        && !keys::all().any(|key| key.is_spelled(name));
+        && !keys::is_known(name);
     let near = |key: &'static str| Some((edit_distance(name, key, MOST_EDITS)?, key));
     let (_, similar) = stock_defaults().filter(|_| is_unknown).filter_map(|(key, _)| near(key)).min()?;
     Some(UnreadKey { similar: Some(similar.to_owned()), is_set: is_set(similar) })

@@ -12,6 +12,7 @@ use super::counter_encoding::StoredCounters;
 use super::enum_text;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
+use super::loaded_attempts::trackers;
 use super::loaded_jobs::finished_with_tasks;
 use super::loader::Loader;
 
@@ -31,6 +32,13 @@ pub struct StoredHistory {
     pub counters: Option<CounterValues>,
     /// Its job.xml; none: an older build accepted it, or its history is written.
     pub job_xml: Option<Vec<u8>>,
+}
+
+impl StoredHistory {
+    /// The trackers of its attempts, one for each.
+    pub(crate) fn trackers(&self) -> impl Iterator<Item = &str> {
+        self.job.attempts.iter().map(|attempt| &*attempt.tracker)
+    }
 }
 
 /// Histories that are due, those of the jobs that ended first in front.
@@ -93,6 +101,12 @@ impl FinishedJobReader {
 }
 
 impl FinishedJobReader {
+    /// The trackers of a job's attempts. Blocks on the disk.
+    pub(crate) fn trackers_of(&self, id: JobId) -> Result<Vec<String>, StoreError> {
+        let database = self.open()?;
+        trackers(&Loader::new(&database, self.path()), id)
+    }
+
     /// The job.xml of a job, over or not; none: the job is unknown, it had none or one of more than `max_bytes`, or its history
     /// is written. Blocks on the disk.
     pub(crate) fn job_xml(&self, id: JobId, max_bytes: u64) -> Result<Option<Vec<u8>>, StoreError> {

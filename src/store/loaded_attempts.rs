@@ -142,6 +142,13 @@ pub(super) fn attempts(
     Ok(attempts)
 }
 
+/// The trackers of a job's attempts.
+pub(super) fn trackers(loader: &Loader<'_>, job: JobId) -> Result<Vec<String>, StoreError> {
+    let prefix = job_prefix(job);
+    let sql = "SELECT DISTINCT tracker FROM attempt WHERE attempt >= ?1 AND attempt < ?2";
+    loader.rows_with(sql, params![format!("{prefix}_"), format!("{prefix}`")], |row| row.get(0))
+}
+
 /// Id, attempt, status, address of the tracker, run time in ms.
 pub(super) type EventRow = (i64, String, String, String, i32);
 

@@ -41,9 +41,16 @@ pub(super) async fn what_if<O: Owner>(
         let message = format!("{} is not allowed here; POST the question", request.method);
         return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, &message), "POST");
     }
-    let answered = answer(state, request, body, place).await;
+    let asked = read_fields(&request.headers, body, place).await;
+    let (fields, answered) = match asked {
+        Ok(fields) => {
+            let answered = answer(state, request, &fields).await;
+            (fields, answered)
+        }
+        Err(refusal) => (BTreeMap::new(), Err(refusal)),
+    };
     if is_of_browser(&request.headers) {
-        return deadline_answer(state, request, answered).await;
+        return deadline_answer(state, request, &fields, answered).await;
     }
     match answered {
         Ok(answer) => fresh(StatusCode::OK, JSON, json(&answer)),
@@ -51,20 +58,29 @@ pub(super) async fn what_if<O: Owner>(
     }
 }
 
-/// The answer; else a status, and why there is none.
-async fn answer<O: Owner>(
-    state: &WebState<O>,
-    request: &HttpRequest,
+async fn read_fields(
+    headers: &HeaderMap,
     body: Body,
     place: Option<&RequestPlace>,
-) -> Result<WhatIfAnswer, (StatusCode, String)> {
+) -> Result<BTreeMap<String, String>, (StatusCode, String)> {
     let Some(bytes) = read_small(body, MAX_BYTES, place).await else {
         let why = format!("expected a whole question of at most {MAX_BYTES} bytes");
         return Err((StatusCode::PAYLOAD_TOO_LARGE, why));
     };
-    let malformed = |error: QuestionError| (StatusCode::BAD_REQUEST, error.to_string());
-    let fields = fields(&request.headers, &bytes).map_err(malformed)?;
-    let mut question = read_question(&fields).map_err(malformed)?;
+    fields(headers, &bytes).map_err(malformed)
+}
+
+fn malformed(error: QuestionError) -> (StatusCode, String) {
+    (StatusCode::BAD_REQUEST, error.to_string())
+}
+
+/// The answer; else a status, and why there is none.
+async fn answer<O: Owner>(
+    state: &WebState<O>,
+    request: &HttpRequest,
+    fields: &BTreeMap<String, String>,
+) -> Result<WhatIfAnswer, (StatusCode, String)> {
+    let mut question = read_question(fields).map_err(malformed)?;
     // What jobs of a class have cost is a part of these jobs.
     if let Some(user) = fields.get("user").filter(|_| question.class.is_some())
         && !viewer_of_page(state, request).await.sees_parts_of(user)
@@ -115,14 +131,13 @@ async fn read_quote<O: Owner>(
     let Answer::Permitted(Operation::OrderQuote { queue, max_rate }) = answer else {
         return Err(unexpected_answer());
     };
-    let bad = |error: QuestionError| (StatusCode::BAD_REQUEST, error.to_string());
-    let mut fields = form_fields(query.as_bytes()).ok_or_else(|| bad(QuestionError::NoForm))?;
+    let mut fields = form_fields(query.as_bytes()).ok_or_else(|| malformed(QuestionError::NoForm))?;
     for own in ["order", "queue", "timestamp"] {
         fields.remove(own);
     }
     // The jobs of a queue are those of the user of its name, also where an administrator signs.
     fields.insert("user".to_owned(), queue.to_string());
-    let question = read_question(&fields).map_err(bad)?;
+    let question = read_question(&fields).map_err(malformed)?;
     let gone = || (StatusCode::SERVICE_UNAVAILABLE, OwnerGone.to_string());
     let answer = timeout(ANSWER_TIMEOUT, state.owner.quote_order(queue, max_rate, question)).await;
     match answer.map_err(|_| gone())?.map_err(|_| gone())? {

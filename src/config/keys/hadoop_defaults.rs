@@ -1,14 +1,20 @@
 //! Defaults that stock clients write into every job.xml: those of 1.2.1 `core-default.xml` and `mapred-default.xml` with a value.
 
+use std::sync::LazyLock;
+
 /// `name=value` lines, by name.
 const DEFAULTS: &str = include_str!("hadoop_defaults.properties");
 
+static BY_NAME: LazyLock<Vec<(&str, &str)>> =
+    LazyLock::new(|| DEFAULTS.lines().filter_map(|line| line.split_once('=')).collect());
+
 pub(crate) fn stock_defaults() -> impl Iterator<Item = (&'static str, &'static str)> {
-    DEFAULTS.lines().filter_map(|line| line.split_once('='))
+    BY_NAME.iter().copied()
 }
 
 pub(crate) fn stock_default(name: &str) -> Option<&'static str> {
-    stock_defaults().find_map(|(known, value)| (known == name).then_some(value))
+    let place = BY_NAME.binary_search_by_key(&name, |(known, _)| known).ok()?;
+    Some(BY_NAME[place].1)
 }
 
 #[must_use]

@@ -11,6 +11,9 @@ mod streaming;
 pub(crate) mod unused;
 
 use std::fmt;
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
 
 pub(crate) use cluster::*;
 pub(crate) use hdfs::*;
@@ -360,6 +363,14 @@ pub(crate) const READ_BY_TRACKER: &[Key] = &[
 /// Every key of every section.
 pub(crate) fn all() -> impl Iterator<Item = &'static Key> {
     SECTIONS.iter().flat_map(|section| section.keys)
+}
+
+/// Whether `name` is a spelling of a key. Without a walk over the keys: a job sets hundreds.
+pub(crate) fn is_known(name: &str) -> bool {
+    static SPELLINGS: LazyLock<FxHashSet<&str>> =
+        LazyLock::new(|| all().filter(|key| !key.is_pattern()).flat_map(Key::spellings).collect());
+    static PATTERNS: LazyLock<Vec<&Key>> = LazyLock::new(|| all().filter(|key| key.is_pattern()).collect());
+    SPELLINGS.contains(name) || PATTERNS.iter().any(|key| key.is_spelled(name))
 }
 
 /// Declares one constant for each key and the table of all of them, so that none is missing in the table.

@@ -1,6 +1,10 @@
 //! Keys that Hadoop 1.2.1 acts on and this program does not, with what happens instead. Keys of other programs, such as
 //! `dfs.*`, are not in the tables.
 
+use std::sync::LazyLock;
+
+use rustc_hash::FxHashSet;
+
 use super::CAPACITY_OBSOLETE;
 
 /// A name, or the begin of names that ends in `*`, and what happens instead.
@@ -85,10 +89,18 @@ pub(crate) const OF_TASKTRACKER: &[Entry] = &[
     ("mapred.map.child.log.level", "commands have no log level"),
 ];
 
+/// Whether a table has the name. Without a walk over the tables: a job sets hundreds of names.
 #[must_use]
 pub(crate) fn is_listed(name: &str) -> bool {
-    let mut listed = OF_JOBTRACKER.iter().chain(OF_TASKTRACKER);
-    listed.any(|(pattern, _)| matches(pattern, name)) || CAPACITY_OBSOLETE.iter().any(|(key, _)| is_of_queue(key, name))
+    fn patterns() -> impl Iterator<Item = &'static str> {
+        OF_JOBTRACKER.iter().chain(OF_TASKTRACKER).map(|(pattern, _)| *pattern)
+    }
+    static NAMES: LazyLock<FxHashSet<&str>> = LazyLock::new(|| patterns().collect());
+    static BEGINS: LazyLock<Vec<&str>> =
+        LazyLock::new(|| patterns().filter_map(|pattern| pattern.strip_suffix('*')).collect());
+    NAMES.contains(name)
+        || BEGINS.iter().any(|begin| name.starts_with(begin))
+        || CAPACITY_OBSOLETE.iter().any(|(key, _)| is_of_queue(key, name))
 }
 
 #[must_use]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use crate::config::settings::HistorySettings;
 use crate::config::{Configuration, Settings};
 use crate::fs::{Expected, FileSystems, FileUri};
+use crate::mapreduce::FinishedJob;
 use crate::model::JobId;
 use crate::server::rack_resolver::RackResolver;
 use crate::store::{FaultPoint, FinishedJobReader, StoredHistory};
@@ -60,18 +61,51 @@ impl Places {
             host: settings.rpc_address.host.clone(),
         }
     }
+
+    /// What a job.xml says beside the facts.
+    fn values(&self, job: JobId, user: &str, job_xml: Option<&[u8]>) -> JobValues {
+        let values = job_xml.map(|job_xml| JobValues::read(job_xml, &self.configuration, user));
+        values.unwrap_or_else(|| Ok(JobValues::default())).unwrap_or_else(|error| {
+            // It was read when the job was submitted; the cluster's values may have changed since.
+            tracing::warn!("the history of {job} lacks values of its job.xml: {error}");
+            JobValues::default()
+        })
+    }
+
+    /// Where the user's copy lies; none: the job wants none.
+    pub(super) fn copy_folder(
+        &self,
+        job: &FinishedJob,
+        job_xml: Option<&[u8]>,
+    ) -> Result<Option<CopyFolder>, HistoryFileError> {
+        let values = self.values(job.id, &job.spec.user, job_xml);
+        let Some(above) = values.user_folder(job.spec.output.as_deref()) else { return Ok(None) };
+        let above = self.configuration.resolve(&above)?;
+        match above.namenode() {
+            Some(namenode) if !self.settings.copy_namenodes.contains(namenode) => {
+                Err(HistoryFileError::UnknownNameNode(namenode.to_string()))
+            }
+            _ => Ok(Some(CopyFolder { above, is_made: values.user_location.is_some() })),
+        }
+    }
+
+    /// The files of a user in which the copy is written; none: the job has left no output to which it would belong.
+    pub(super) fn files_of_copy(
+        &self,
+        user: &str,
+        folder: &CopyFolder,
+        gate: Arc<CopyGate>,
+    ) -> Result<Option<HistoryFiles>, HistoryFileError> {
+        let Some(files) = HistoryFiles::of_user(&self.files, user, &folder.above, gate)? else { return Ok(None) };
+        let is_wanted = folder.is_made || files.has_folder(&folder.above)?;
+        Ok(is_wanted.then_some(files))
+    }
 }
 
 impl<'a> JobFiles<'a> {
     pub(super) fn new(places: &'a Places, stored: &'a StoredHistory, racks: &'a BTreeMap<String, String>) -> Self {
-        let spec = &stored.job.accepted.spec;
-        let values =
-            stored.job_xml.as_deref().map(|job_xml| JobValues::read(job_xml, &places.configuration, &spec.user));
-        let values = values.unwrap_or_else(|| Ok(JobValues::default())).unwrap_or_else(|error| {
-            // It was read when the job was submitted; the cluster's values may have changed since.
-            tracing::warn!("the history of {} lacks values of its job.xml: {error}", stored.job.accepted.id);
-            JobValues::default()
-        });
+        let accepted = &stored.job.accepted;
+        let values = places.values(accepted.id, &accepted.spec.user, stored.job_xml.as_deref());
         Self { places, stored, racks, values }
     }
 
@@ -113,31 +147,13 @@ impl<'a> JobFiles<'a> {
         Ok(self.path())
     }
 
-    /// Where the user's copy lies; none: the job wants none.
-    pub(super) fn copy_folder(&self) -> Result<Option<CopyFolder>, HistoryFileError> {
-        let output = self.stored.job.accepted.spec.output.as_deref();
-        let Some(above) = self.values.user_folder(output) else { return Ok(None) };
-        let above = self.places.configuration.resolve(&above)?;
-        match above.namenode() {
-            Some(namenode) if !self.places.settings.copy_namenodes.contains(namenode) => {
-                Err(HistoryFileError::UnknownNameNode(namenode.to_string()))
-            }
-            _ => Ok(Some(CopyFolder { above, is_made: self.values.user_location.is_some() })),
-        }
-    }
-
-    /// Writes the copy of the user, unless its job has left no output to which it would belong.
-    pub(super) fn write_copy(&self, folder: &CopyFolder, gate: Arc<CopyGate>) -> Result<(), HistoryFileError> {
-        let user = &self.stored.job.accepted.spec.user;
-        let Some(files) = HistoryFiles::of_user(&self.places.files, user, &folder.above, gate)? else { return Ok(()) };
-        if !folder.is_made && !files.has_folder(&folder.above)? {
-            return Ok(());
-        }
+    /// Writes the copy of the user.
+    pub(super) fn write_copy(&self, files: &HistoryFiles, folder: &CopyFolder) -> Result<(), HistoryFileError> {
         let folder = USER_FOLDERS.iter().try_fold(folder.above.clone(), |above, name| above.join(name))?;
         files.make_folder(&folder)?;
-        self.write_history(&files, &folder, None)?;
+        self.write_history(files, &folder, None)?;
         FaultPoint::HistoryCopied.pass();
-        self.write_conf(&files, &folder)
+        self.write_conf(files, &folder)
     }
 
     /// The done folder as a URI, then the folders below it.
@@ -197,10 +213,9 @@ impl Write for TornWriter<'_> {
 pub(super) struct HistoryRacks(pub(super) Arc<RackResolver>);
 
 impl HistoryRacks {
-    /// The rack of each host of the job.
-    pub(super) async fn of(&self, stored: &StoredHistory) -> BTreeMap<String, String> {
-        let hosts: BTreeSet<&str> =
-            stored.job.attempts.iter().map(|attempt| host_of_tracker(&attempt.tracker)).collect();
+    /// The rack of each host of these trackers.
+    pub(super) async fn of(&self, trackers: impl Iterator<Item = &str>) -> BTreeMap<String, String> {
+        let hosts: BTreeSet<&str> = trackers.map(host_of_tracker).collect();
         let mut racks = BTreeMap::new();
         for host in hosts {
             racks.insert(host.to_owned(), self.0.rack_of_tracker(host).await);

@@ -173,7 +173,7 @@ impl HistoryWriter {
             Err(error) => return self.failed(due, &error.to_string()),
         };
         FaultPoint::HistoryDue.pass();
-        let racks = self.racks.of(&stored).await;
+        let racks = self.racks.of(stored.trackers()).await;
         let places = self.places.clone();
         let written = tokio::task::spawn_blocking(move || JobFiles::new(&places, &stored, &racks).write_main());
         let path = match written.await {

@@ -117,24 +117,27 @@ impl UserCopies {
         read: oneshot::Sender<()>,
     ) -> Result<(), CopyError> {
         let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
-        let reader_of_copy = reader.clone();
         let max_bytes = self.places.max_conf_bytes;
-        let stored = self.readings.run(&user, move || reader.history(job, max_bytes)).await??;
-        let Some(stored) = stored else { return Ok(()) };
-        let racks = Arc::new(self.racks.of(&stored).await);
         let find = {
-            let (places, racks) = (self.places.clone(), racks.clone());
-            move || JobFiles::new(&places, &stored, &racks).copy_folder()
+            let (places, reader) = (self.places.clone(), reader.clone());
+            move || -> Result<_, CopyError> {
+                let Some(job) = reader.finished(job)? else { return Ok(None) };
+                let job_xml = reader.job_xml(job.id, max_bytes)?;
+                let Some(folder) = places.copy_folder(&job, job_xml.as_deref())? else { return Ok(None) };
+                Ok(Some((job.spec.user.clone(), folder, reader.trackers_of(job.id)?)))
+            }
         };
-        let Some(folder) = self.readings.run(&user, find).await?? else { return Ok(()) };
+        let Some((user_of_files, folder, trackers)) = self.readings.run(&user, find).await?? else { return Ok(()) };
+        let racks = self.racks.of(trackers.iter().map(String::as_str)).await;
         // Who waits may have given up.
         let _ = read.send(());
-        let (places, reader) = (self.places.clone(), reader_of_copy);
+        let places = self.places.clone();
         let write = move || -> Result<(), CopyError> {
-            // Begins only while somebody waits for it, and is read again: those that wait keep no history in memory.
+            // Begins only while somebody waits for it, and reads the tasks only now: those that wait keep no history in memory.
             gate.check().map_err(HistoryFileError::from)?;
+            let Some(files) = places.files_of_copy(&user_of_files, &folder, gate)? else { return Ok(()) };
             let Some(stored) = reader.history(job, max_bytes)? else { return Ok(()) };
-            Ok(JobFiles::new(&places, &stored, &racks).write_copy(&folder, gate)?)
+            Ok(JobFiles::new(&places, &stored, &racks).write_copy(&files, &folder)?)
         };
         self.pool.run(&user, write).await?
     }

@@ -59,7 +59,7 @@ pub(super) async fn plan<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
             PlanRefusal::NotAdministrator | PlanRefusal::Private => {
                 Problem::new(ProblemName::Forbidden, why).with_try(command)
             }
-            PlanRefusal::Busy => Problem::new(ProblemName::TooMany, why),
+            PlanRefusal::Busy => Problem::busy(why),
             PlanRefusal::Files(_) => Problem::new(ProblemName::Unavailable, why).with_try("jobtracker check-config"),
             PlanRefusal::Gone(gone) => Problem::from(gone),
         }

@@ -105,7 +105,7 @@ impl<'a> UnreadBody<'a> {
 
 fn gave_way(over: OverBudget) -> Problem {
     let detail = format!("bytes of bodies on their way are limited: {over}; send it again when others are through");
-    Problem::new(ProblemName::TooMany, detail)
+    Problem::busy(detail)
 }
 
 fn timed_out(time: Duration, what: &str) -> Problem {

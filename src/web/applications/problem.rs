@@ -29,6 +29,8 @@ pub(crate) struct Problem {
     allow: Option<String>,
     /// What to try instead.
     attempt: Option<String>,
+    /// Whether the same request may be taken in a moment.
+    is_brief: bool,
 }
 
 #[derive(Serialize)]
@@ -63,7 +65,13 @@ impl Problem {
     /// A problem with what is particular about this one.
     pub(crate) fn new(name: ProblemName, detail: impl Into<String>) -> Self {
         let (errors, detail) = (Vec::new(), detail.into());
-        Self { name, detail, errors, state: None, server_time_ms: None, allow: None, attempt: None }
+        let is_brief = name == ProblemName::Unavailable;
+        Self { name, detail, errors, state: None, server_time_ms: None, allow: None, attempt: None, is_brief }
+    }
+
+    /// Too much is asked for at this moment alone.
+    pub(crate) fn busy(detail: impl Into<String>) -> Self {
+        Self { is_brief: true, ..Self::new(ProblemName::TooMany, detail) }
     }
 
     /// The same with what to try instead.
@@ -107,7 +115,7 @@ impl Problem {
             attempt: self.attempt.as_deref(),
         });
         let mut response = fresh(status, PROBLEM, body);
-        if self.name == ProblemName::Unavailable {
+        if self.is_brief {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_S));
         }
         if self.name == ProblemName::SessionRefused {

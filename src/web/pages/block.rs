@@ -118,6 +118,13 @@ impl Section {
     pub(super) fn new(id: &'static str, title: impl Into<String>, blocks: Vec<Block>) -> Self {
         Self { id, title: title.into(), blocks }
     }
+
+    pub(super) fn table(&self) -> Option<&Table> {
+        self.blocks.iter().find_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    }
 }
 
 impl Block {

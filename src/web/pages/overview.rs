@@ -113,8 +113,10 @@ fn summary(view: &View) -> Vec<(&'static str, Cell)> {
             ],
         ),
         ("Scheduler", vec![Piece::link("/policy", &overview.scheduler)]),
-        ("Up", time_up(overview)),
     ]);
+    if view.is_live() {
+        summary.push(("Up", time_up(overview)));
+    }
     if view.has_market() {
         let price = overview.price.as_ref().map_or_else(|| Piece::text("–"), |price| Piece::number("price", price));
         summary.push(("Price", vec![price, Piece::text(" credits, the sum of the active rates")]));

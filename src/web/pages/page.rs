@@ -8,7 +8,7 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use super::super::pictures::Mark;
 use super::super::response::{HTML, packed, text};
 use super::asked::Asked;
-use super::block::{Block, Section, Table};
+use super::block::{Block, Section};
 use super::piece::{Cell, Piece};
 use super::static_files::{FileAddresses, short_hash};
 
@@ -37,7 +37,8 @@ struct WholePage<'a> {
     page: &'a Page,
     frame: &'a Frame,
     files: FileAddresses,
-    csv: Option<String>,
+    /// Addresses of its tables as CSV, with the titles of their sections.
+    csv: Vec<(String, &'a str)>,
 }
 
 /// The input of the template of some of its sections.
@@ -64,10 +65,8 @@ impl Page {
             frame.notices.push(format!("This page has no parameter {}.", unknown.join(", ")));
         }
         let html = match asked.part.as_deref() {
-            None => {
-                let csv = self.table().map(|_| asked.with("format", "csv"));
-                WholePage { page: self, frame: &frame, files: FileAddresses::get(), csv }.render()
-            }
+            None => WholePage { page: self, frame: &frame, files: FileAddresses::get(), csv: self.csv_links(asked) }
+                .render(),
             Some("main") => PartOfPage { page: self, sections: &self.sections, frame: &frame, is_whole: true }.render(),
             Some(id) => match self.sections.iter().position(|section| section.id == id) {
                 Some(place) => {
@@ -89,19 +88,25 @@ impl Page {
         blocks.any(|block| matches!(block, Block::Form(form) if form.is_sent))
     }
 
-    /// The first table with rows.
-    fn table(&self) -> Option<&Table> {
-        let blocks = self.sections.iter().flat_map(|section| &section.blocks);
-        blocks.into_iter().find_map(|block| match block {
-            Block::Table(table) => Some(table),
-            _ => None,
-        })
+    fn csv_links(&self, asked: &Asked) -> Vec<(String, &str)> {
+        let csv = asked.with("format", "csv");
+        let with_tables = self.sections.iter().filter(|section| section.table().is_some()).enumerate();
+        with_tables
+            .map(|(place, section)| {
+                let address = if place == 0 { csv.clone() } else { format!("{csv}&part={}", section.id) };
+                (address, section.title.as_str())
+            })
+            .collect()
     }
 
+    /// The first table of the part that is asked for, of the page where none is.
     fn csv(&self, asked: &Asked) -> Response<Body> {
-        match self.table() {
+        let wanted = |section: &&Section| {
+            matches!(asked.part.as_deref(), None | Some("main")) || asked.part.as_deref() == Some(section.id)
+        };
+        match self.sections.iter().filter(wanted).find_map(Section::table) {
             Some(table) => tagged(self.status, "text/csv; charset=utf-8", table.csv(), asked),
-            None => text(StatusCode::NOT_ACCEPTABLE, "this page has no table; expected format=html"),
+            None => text(StatusCode::NOT_ACCEPTABLE, "this page has no such table; expected format=html"),
         }
     }
 }

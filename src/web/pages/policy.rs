@@ -1,5 +1,7 @@
 //! The ruling policy: what are the rules now, and do they hold? And the deadlines, where the policy has them.
 
+use std::collections::BTreeMap;
+
 use crate::api::{JobDeadline, PolicyName, ReportedJob, SchedulerReport};
 use crate::model::{Kind, PerKind};
 
@@ -315,7 +317,7 @@ pub(super) fn deadlines_page(view: &View) -> Result<Page, Refused> {
     let mut sections = vec![Section::new("deadlines", "Jobs with a deadline", blocks)];
     if view.is_live() {
         let about = Block::line("Whether it would be accepted now. Asking changes nothing.");
-        sections.push(Section::new("ask", "Would a job be in time?", vec![about, question_form()]));
+        sections.push(Section::new("ask", "Would a job be in time?", vec![about, question_form(&BTreeMap::new())]));
     }
     Ok(Page {
         title: format!("{title} · deadlines"),

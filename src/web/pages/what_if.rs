@@ -471,9 +471,7 @@ fn group_table(groups: &[ComparedGroup], shows_costs: bool) -> Table {
     }
     let row = |group: &ComparedGroup, play: &str, figures: &PlayFigures| {
         let name = group.group.as_deref().map_or_else(|| Piece::text("all"), queue_link);
-        // Jobs that did not run have no times.
-        let has_ended = figures.succeeded + figures.failed > 0;
-        let time = |metric, ms: u64| match has_ended {
+        let time = |metric, ms: u64| match figures.has_ended() {
             true => vec![Piece::shown(metric, ms, tenths_text(ms))],
             false => vec![Piece::text("–")],
         };

@@ -201,5 +201,18 @@ fn questions_are_answered_as_a_submission_would_be() {
         let error = error["error"].as_str().unwrap();
         assert!(answer.status == 400 && error.contains(words), "{body}: {error}");
     }
+
+    // A browser gets its form again, with what it asked.
+    for (deadline_ms, status, words) in
+        [("100000", 200, "The job would be accepted"), ("soon", 400, "deadlineMs: &#34;soon&#34;")]
+    {
+        let fields = format!("volumeMb=128&deadlineMs={deadline_ms}&mapMsPerMb=1000&filterRatio=0&keys=single");
+        let page = post(&serving, "/scheduler?whatif", &format!("{FORM}Accept: text/html\r\n"), &fields);
+        assert_eq!(page.status, status, "{page:?}");
+        let deadline = format!("value=\"{deadline_ms}\"");
+        for part in [words, "value=\"128\"", &*deadline, "<option value=\"single\" selected>"] {
+            assert!(page.body.contains(part), "{part}: {}", page.body);
+        }
+    }
     assert_eq!(serving.stop().0, 0);
 }

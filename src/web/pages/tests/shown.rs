@@ -14,7 +14,7 @@ use crate::model::{Credits, Kind, PerKind, RunState};
 use crate::views::{QueueSample, Sample, Samples, Views};
 use crate::web::pages::asked::Asked;
 use crate::web::pages::attempt_rows::{attempt_page, task_page, tasks_page, timeline_page};
-use crate::web::pages::block::Block;
+use crate::web::pages::block::{Block, Column, Section, Table};
 use crate::web::pages::error::Refused;
 use crate::web::pages::job::{job_page, waits_picture};
 use crate::web::pages::job_filter::JobFilter;
@@ -251,6 +251,43 @@ async fn where_access_lists_are_on_no_page_names_what_runs() {
     }
 }
 
+/// The tables of all sections of a page.
+async fn all_csv(page: &Page, view: &View, address: &str) -> String {
+    let mut all = String::new();
+    for section in page.sections.iter().filter(|section| section.table().is_some()) {
+        all += &html(page, view, &format!("{address}?format=csv&part={}", section.id)).await;
+    }
+    all
+}
+
+#[tokio::test]
+async fn each_table_has_an_address_of_its_lines() {
+    let table =
+        |caption, head| Block::Table(Table::new(caption, vec![Column::text(head)], vec![vec![vec![Piece::text("x")]]]));
+    let page = Page {
+        sections: vec![
+            Section::new("words", "Words", vec![Block::line("none here")]),
+            Section::new("first", "The first", vec![table("one", "One")]),
+            Section::new("second", "The second", vec![table("two", "Two")]),
+        ],
+        ..Page::default()
+    };
+    let view = public();
+    let shown = html(&page, &view, "/x").await;
+    for link in [
+        r#"<a href="/x?format=csv">CSV: The first</a>"#,
+        r#"<a href="/x?format=csv&#38;part=second">CSV: The second</a>"#,
+    ] {
+        assert!(shown.contains(link), "{shown}");
+    }
+    for (address, expected) in
+        [("/x?format=csv", "One"), ("/x?format=csv&part=main", "One"), ("/x?format=csv&part=second", "Two")]
+    {
+        assert_eq!(html(&page, &view, address).await.lines().next(), Some(expected), "{address}");
+    }
+    assert!(html(&page, &view, "/x?format=csv&part=words").await.contains("no such table"));
+}
+
 /// In CSV a number stands as it is, whatever form it has on the page.
 #[tokio::test]
 async fn heads_of_csv_name_the_units_of_its_numbers() {
@@ -292,7 +329,7 @@ async fn a_private_market_shows_no_share_no_rate_no_balance_and_no_cost_on_any_p
     let mut found = BTreeSet::new();
     for ((address, closed), (_, open)) in pages(&private).await.into_iter().zip(pages(&public).await) {
         let text = html(&closed, &private, &address).await;
-        let csv = html(&closed, &private, &format!("{address}?format=csv")).await;
+        let csv = all_csv(&closed, &private, &address).await;
         let shown = html(&open, &public, &address).await;
         for secret in secrets {
             assert!(!text.contains(secret) && !csv.contains(secret), "{address} shows {secret}");
@@ -493,7 +530,7 @@ async fn who_has_signed_in_sees_what_is_that_users_own_and_no_more() {
     let view = seen_by_bob(&[("alice", "0.731900000"), ("bob", "0.268100000")]);
     let mut shown = String::new();
     for (address, page) in pages(&view).await {
-        let text = html(&page, &view, &address).await + &html(&page, &view, &format!("{address}?format=csv")).await;
+        let text = html(&page, &view, &address).await + &all_csv(&page, &view, &address).await;
         for secret in ["7319", "732", "2.5171", "10.0171", "12.7319", "77 other", "less than one slot costs"] {
             assert!(!text.contains(secret), "{address} shows {secret}: {text}");
         }

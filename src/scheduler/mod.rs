@@ -52,7 +52,7 @@ mod tests;
 pub use app::{AppSize, AppSpec};
 pub(crate) use change::UsageChange;
 pub(crate) use container::{
-    AskedRow, ContainerGrant, ContainerReason, ContainerSource, Earmark, RequestType, RowName, WaitingHousekeeping,
+    AskedRow, ContainerGrant, ContainerReason, ContainerSource, Earmark, RequestType, WaitingHousekeeping,
 };
 pub use fifo::FifoOptions;
 pub(crate) use grant::AssignmentReport;

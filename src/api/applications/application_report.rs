@@ -2,9 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Credits, Priority};
+use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Credits, Placement, Priority};
 
-use super::call::{Locality, Placement};
+use super::call::Locality;
 use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

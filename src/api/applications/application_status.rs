@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ApplicationId, ContainerExit, ContainerId, Credits};
+use crate::model::{ApplicationId, ContainerExit, ContainerId, Credits, Placement};
 
 use super::application_report::{
     ApplicationReport, ContainerReport, ItemCounts, ResourceRequestRow, UnlaunchedHold, WaitingReason, WaitingRequest,
 };
-use super::call::Placement;
 use super::states::{ApplicationState, ContainerState, ReportedFinalStatus};
 
 /// An application with what it wants. What only its owner's thread knows is absent where that is not asked.

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::model::LaunchContext;
+use crate::model::{LaunchContext, Placement};
 
 use super::call::{
-    AllocateCall, AskRow, Blacklist, ContainerStart, LaunchOnGrant, LaunchSource, Placement, RegisterCall, Submission,
+    AllocateCall, AskRow, Blacklist, ContainerStart, LaunchOnGrant, LaunchSource, RegisterCall, Submission,
     SubmittedMaster, UnregisterCall,
 };
 
@@ -30,15 +30,6 @@ fn texts(of: &[String]) -> u64 {
 
 fn specs(specs: &BTreeMap<String, LaunchContext>) -> u64 {
     specs.iter().map(|(name, context)| 2 * ENTRY_BYTES + text(name) + context.bytes()).sum()
-}
-
-impl Placement {
-    pub(crate) fn bytes(&self) -> u64 {
-        match self {
-            Self::Host(name) | Self::Rack(name) => text(name),
-            Self::Any => 0,
-        }
-    }
 }
 
 impl AskRow {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, LaunchContext, PartsPerMillion, Priority};
+use crate::model::{
+    ApplicationId, Capability, ContainerExit, ContainerId, LaunchContext, PartsPerMillion, Placement, Priority,
+};
 
 use super::states::FinalStatus;
 
@@ -255,35 +257,4 @@ pub struct ItemRules {
     /// So many items may fail for good; one more ends the rest. None: any number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_fails: Option<u32>,
-}
-
-/// Where a row wants its containers.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(from = "String", into = "String")]
-pub enum Placement {
-    /// On this host.
-    Host(String),
-    /// In this rack; begins with `/`.
-    Rack(String),
-    /// Anywhere: `*`.
-    Any,
-}
-
-impl From<String> for Placement {
-    fn from(name: String) -> Self {
-        match name.as_str() {
-            "*" => Self::Any,
-            rack if rack.starts_with('/') => Self::Rack(name),
-            _ => Self::Host(name),
-        }
-    }
-}
-
-impl From<Placement> for String {
-    fn from(placement: Placement) -> Self {
-        match placement {
-            Placement::Host(name) | Placement::Rack(name) => name,
-            Placement::Any => "*".to_owned(),
-        }
-    }
 }

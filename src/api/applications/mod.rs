@@ -15,12 +15,12 @@ pub(crate) use application_report::{
 };
 pub(crate) use application_status::{ApplicationRow, ApplicationStatus, ContainerRow, RequestLine};
 pub(crate) use body_memory::{APPLICATION_BYTES, ENTRY_BYTES, ROW_BYTES};
-pub use call::{
-    AllocateAnswer, AllocateCall, AskRow, ItemRules, LaunchOnGrant, Locality, Placement, RegisterCall, Submission,
-};
+pub use call::{AllocateAnswer, AllocateCall, AskRow, ItemRules, LaunchOnGrant, Locality, RegisterCall, Submission};
 pub(crate) use call::{
     AllocatedContainer, Blacklist, CompletedContainer, ContainerStart, LaunchSource, RefusedLaunch, RegisterAnswer,
     SubmittedMaster, UnregisterCall,
 };
 pub(crate) use states::{ApplicationState, FinalStatus};
 pub use states::{ContainerState, ReportedFinalStatus};
+
+pub use crate::model::Placement;

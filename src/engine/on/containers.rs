@@ -9,8 +9,7 @@ use crate::engine::state::{Application, ApplicationChange, Applications, Effect,
 use crate::market::SlotHolder;
 use crate::model::{ApplicationId, Capability, Credits, JobId, Now, PerKind, Pool, QueueName, TrackerId};
 use crate::scheduler::{
-    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, RowName,
-    WaitingHousekeeping,
+    AppId, AppSpec, AskedRow, ContainerGrant, ContainerReason, ContainerSource, RequestType, WaitingHousekeeping,
 };
 
 struct ContainerTaker<'a> {
@@ -133,28 +132,15 @@ impl Engine {
     /// Gives the scheduler the changes of this step that it did not make.
     pub(super) fn pass_on_changes(&mut self) {
         let changes = self.applications.pass_on();
-        let mut rows: Vec<(ApplicationId, AskedRow)> = Vec::new();
-        for change in &changes {
-            match change {
-                ApplicationChange::RowSet { application, request, place, count, relaxes } => {
-                    rows.push((*application, self.asked_row(*application, *request, place, *count, *relaxes)));
-                    continue;
-                }
-                ApplicationChange::TypeDropped { application, request } => {
-                    rows.push((*application, self.asked_row(*application, *request, &Placement::Any, 0, true)));
-                    continue;
-                }
-                ApplicationChange::Submitted { .. }
-                | ApplicationChange::Stands { .. }
-                | ApplicationChange::Blacklisted { .. }
-                | ApplicationChange::Container(_) => self.ask_scheduler(std::mem::take(&mut rows)),
-                // The scheduler knows nothing of it. Rows before and after it stay together: a type without its row for
-                // any node would lose the others.
-                _ => continue,
+        let known: Vec<&ApplicationChange> = changes.iter().filter(|change| is_for_scheduler(change)).collect();
+        // Rows stay together: a type without its row for any node would lose the others.
+        for together in known.chunk_by(|a, b| asks_for(a).is_some() && asks_for(a) == asks_for(b)) {
+            match together.first() {
+                Some(first) if let Some(application) = asks_for(first) => self.ask_scheduler(application, together),
+                Some(first) => self.pass_on_change(first),
+                None => {}
             }
-            self.pass_on_change(change);
         }
-        self.ask_scheduler(rows);
         // After all of them: an app ends once each of its containers has.
         for application in changes.iter().filter_map(ApplicationChange::application) {
             self.end_app_when_done(application);
@@ -199,40 +185,20 @@ impl Engine {
         }
     }
 
-    fn ask_scheduler(&mut self, rows: Vec<(ApplicationId, AskedRow)>) {
-        let mut rows = rows.into_iter().peekable();
-        while let Some((application, row)) = rows.next() {
-            let mut asked = vec![row];
-            while let Some((_, row)) = rows.next_if(|(next, _)| *next == application) {
-                asked.push(row);
+    fn ask_scheduler(&mut self, application: ApplicationId, changes: &[&ApplicationChange]) {
+        let Some(app) = self.applications.app(application) else { return };
+        let Some(asking) = self.applications.get(application).filter(|asking| !asking.is_over()) else { return };
+        let row = |change: &&ApplicationChange| match change {
+            ApplicationChange::RowSet { request, place, count, relaxes, .. } => {
+                Some(asked_row(asking, *request, place, *count, *relaxes))
             }
-            let Some(app) = self.applications.app(application) else { continue };
-            if self.applications.get(application).is_none_or(Application::is_over) {
-                continue;
+            ApplicationChange::TypeDropped { request, .. } => {
+                Some(asked_row(asking, *request, &Placement::Any, 0, true))
             }
-            // The numbers are what is left already: nothing is deducted again.
-            let result = self.cluster.scheduler.ask(app, &asked, &[]);
-            self.outbox.violations.check(result.is_ok(), || format!("{application} cannot ask: {result:?}"));
-        }
-    }
-
-    fn asked_row(
-        &self,
-        application: ApplicationId,
-        request: RequestType,
-        place: &Placement,
-        count: u32,
-        relaxes: bool,
-    ) -> AskedRow {
-        let table = self.applications.get(application).and_then(|one| one.tables.get(&request));
-        let most = table.and_then(|table| table.launch.as_ref()).and_then(|launch| launch.max_running);
-        AskedRow {
-            request,
-            name: row_name(place),
-            count,
-            relax_locality: relaxes,
-            max_running: most.and_then(std::num::NonZeroU32::new),
-        }
+            _ => None,
+        };
+        let rows: Vec<AskedRow> = changes.iter().filter_map(row).collect();
+        self.cluster.scheduler.ask(app, &rows);
     }
 
     /// Adds an application to the scheduler, without its requests.
@@ -268,7 +234,7 @@ impl Engine {
             .tables
             .iter()
             .flat_map(|(request, table)| {
-                table.rows.iter().map(|(place, row)| self.asked_row(id, *request, place, row.count, row.relaxes))
+                table.rows.iter().map(|(place, row)| asked_row(application, *request, place, row.count, row.relaxes))
             })
             .collect();
         let names: Vec<Arc<str>> = application.blacklist.iter().map(|name| Arc::from(name.as_str())).collect();
@@ -353,10 +319,29 @@ impl Engine {
     }
 }
 
-fn row_name(place: &Placement) -> RowName {
-    match place {
-        Placement::Host(name) => RowName::Host(name.as_str().into()),
-        Placement::Rack(name) => RowName::Rack(name.as_str().into()),
-        Placement::Any => RowName::Any,
+/// Whether the scheduler must know a change.
+fn is_for_scheduler(change: &ApplicationChange) -> bool {
+    matches!(
+        change,
+        ApplicationChange::Submitted { .. }
+            | ApplicationChange::Stands { .. }
+            | ApplicationChange::Blacklisted { .. }
+            | ApplicationChange::Container(_)
+    ) || asks_for(change).is_some()
+}
+
+/// The application whose rows a change sets or drops.
+fn asks_for(change: &ApplicationChange) -> Option<ApplicationId> {
+    match change {
+        ApplicationChange::RowSet { application, .. } | ApplicationChange::TypeDropped { application, .. } => {
+            Some(*application)
+        }
+        _ => None,
     }
+}
+
+fn asked_row(asking: &Application, request: RequestType, name: &Placement, count: u32, relaxes: bool) -> AskedRow {
+    let launch = asking.tables.get(&request).and_then(|table| table.launch.as_ref());
+    let max_running = launch.and_then(|launch| launch.max_running).and_then(std::num::NonZeroU32::new);
+    AskedRow { request, name: name.clone(), count, relax_locality: relaxes, max_running }
 }

@@ -7,10 +7,8 @@ use crate::model::{Capability, PerKind, Pool, TrackerId, lower, raise};
 use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
+use super::AskedRow;
 use super::demand::ContainerDemand;
-use super::{AskError, AskedRow, UnreportedGrant};
-#[cfg(test)]
-use super::{CountedRows, RequestType};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ContainerUsage {
@@ -21,28 +19,14 @@ pub(crate) struct ContainerUsage {
 }
 
 impl Scheduler {
-    /// Whether [`Self::ask`] would accept rows; changes nothing.
-    pub(crate) fn check_ask(&self, id: AppId, rows: &[AskedRow]) -> Result<(), AskError> {
-        let app = self.apps.get(&id).filter(|app| !app.draining).ok_or(AskError::UnknownApp(id))?;
-        app.containers.as_deref().unwrap_or(&ContainerDemand::default()).check(rows)
-    }
-
-    /// Sets rows of an application: each replaces the one of its type and name. `unreported`: the grants that the application had not
-    /// received when it sent them; its numbers still include these, so they are subtracted. Afterwards each type of the call that wants
-    /// nothing (`*` zero or absent) loses all its rows. Capabilities are rounded up by the caller.
+    /// Sets rows of an application: each replaces the one of its type and name. Afterwards each type of the call that wants
+    /// nothing (`*` zero or absent) loses all its rows. The caller rounds capabilities up, and limits types and rows.
     ///
-    /// [`Self::grant_containers`] then grants what can be granted at once. An error has set none.
-    pub(crate) fn ask(
-        &mut self,
-        id: AppId,
-        rows: &[AskedRow],
-        unreported: &[UnreportedGrant<'_>],
-    ) -> Result<(), AskError> {
-        self.check_ask(id, rows)?;
+    /// [`Self::grant_containers`] then grants what can be granted at once.
+    pub(crate) fn ask(&mut self, id: AppId, rows: &[AskedRow]) {
         let waited = self.containers_waited_for(id);
-        let Some(demand) = self.demand_mut(id) else { return Ok(()) };
-        let dropped = demand.set_rows(rows, unreported);
-        let reserved: Vec<TrackerId> = dropped.into_iter().filter_map(|(_, table)| table.reserved_on).collect();
+        let Some(demand) = self.demand_mut(id) else { return };
+        let reserved = demand.set_rows(rows);
         reserved.into_iter().for_each(|node| self.end_container_reservation(node));
         self.containers.asked.insert(id);
         self.update_demand(id);
@@ -53,29 +37,18 @@ impl Scheduler {
         }
         // What it wants now may be within the limits.
         self.wake_after_release(id, Pool::Container);
-        Ok(())
     }
 
     fn containers_waited_for(&self, id: AppId) -> u64 {
         self.apps.get(&id).map_or(0, |app| app.waiting(Pool::Container))
     }
 
-    /// Sets rows as they were before a restart: subtracts nothing, and keeps the rows of types that want nothing.
+    /// Sets rows as they were before a restart: keeps the rows of types that want nothing.
     pub(crate) fn restore_rows(&mut self, id: AppId, rows: &[AskedRow]) {
         let Some(demand) = self.demand_mut(id) else { return };
-        rows.iter().for_each(|row| demand.restore_row(row));
+        rows.iter().for_each(|row| demand.set_row(row));
         self.containers.asked.insert(id);
         self.update_demand(id);
-    }
-
-    /// Counts a grant on its rows again, as the scheduler did when it granted it: for a caller that replays calls and
-    /// grants after a restart. It holds nothing by that; see [`Self::restore_container`].
-    #[cfg(test)]
-    pub(crate) fn count_grant(&mut self, id: AppId, request: RequestType, counted: &CountedRows) {
-        if let Some(table) = self.demand_mut(id).and_then(|demand| demand.types.get_mut(&request)) {
-            table.lower_rows(counted);
-            self.update_demand(id);
-        }
     }
 
     /// Drops all rows of an application; what it holds stays.

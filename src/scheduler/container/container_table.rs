@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
-use crate::model::TrackerId;
+use crate::model::{Placement, TrackerId};
 use crate::scheduler::request_table::{Gate, RequestTable};
 use crate::scheduler::{HostId, Level, Topology, rack_path};
 
+use super::CountedRows;
 use super::node_index::{NodeIndex, NodesVersion};
-use super::{CountedRows, RowName};
 
 /// Misses after which nodes in the rack are good enough, where so many nodes take containers
 /// (`jobtracker.containers.locality.delay`). Hadoop 2 `yarn.scheduler.capacity.node-locality-delay`.
@@ -89,20 +89,8 @@ impl ContainerTable {
         self.max_running
     }
 
-    pub(super) fn named_rows(&self) -> usize {
+    fn named_rows(&self) -> usize {
         self.rows.hosts.len() + self.rows.racks.len()
-    }
-
-    pub(super) fn host_rows(&self) -> usize {
-        self.rows.hosts.len()
-    }
-
-    pub(super) fn has_row(&self, name: &RowName) -> bool {
-        match name {
-            RowName::Host(host) => self.rows.hosts.gate(host) != Gate::Open,
-            RowName::Rack(rack) => self.rows.racks.gate(rack) != Gate::Open,
-            RowName::Any => true,
-        }
     }
 
     pub(super) fn wanted_hosts(&self) -> Vec<Arc<str>> {
@@ -130,42 +118,46 @@ impl ContainerTable {
         rows.into_iter().map(|(name, gate)| (name, gate.wanted())).filter(|(_, wanted)| *wanted > 0)
     }
 
-    pub(super) fn rows(&self) -> Vec<(RowName, u32)> {
-        let hosts = self.rows.hosts.sorted().into_iter().map(|(name, count)| (RowName::Host(name), count));
-        let racks = self.rows.racks.sorted().into_iter().map(|(name, count)| (RowName::Rack(name), count));
-        hosts.chain(racks).chain([(RowName::Any, self.rows.anywhere)]).collect()
+    pub(super) fn rows(&self) -> Vec<(Placement, u32)> {
+        let hosts =
+            self.rows.hosts.sorted().into_iter().map(|(name, count)| (Placement::Host(name.to_string()), count));
+        let racks =
+            self.rows.racks.sorted().into_iter().map(|(name, count)| (Placement::Rack(name.to_string()), count));
+        hosts.chain(racks).chain([(Placement::Any, self.rows.anywhere)]).collect()
     }
 
     #[cfg(test)]
-    pub(super) fn relaxes(&self, name: &RowName) -> bool {
+    pub(super) fn relaxes(&self, name: &Placement) -> bool {
         match name {
-            RowName::Host(name) | RowName::Rack(name) => !self.fixed.contains(name),
-            RowName::Any => !self.is_any_fixed,
+            Placement::Host(name) | Placement::Rack(name) => !self.fixed.contains(name.as_str()),
+            Placement::Any => !self.is_any_fixed,
         }
     }
 
     pub(super) fn set_row(
         &mut self,
-        name: &RowName,
+        name: &Placement,
         count: u32,
         relax_locality: bool,
         max_running: Option<NonZeroU32>,
     ) {
         self.wishes = None;
-        match name {
-            RowName::Any => {
+        let key: Arc<str> = match name {
+            Placement::Any => {
                 self.rows.anywhere = count;
                 self.is_any_fixed = !relax_locality;
                 self.max_running = max_running;
                 return;
             }
-            RowName::Host(host) => self.rows.hosts.set(Arc::clone(host), count),
-            RowName::Rack(rack) => self.rows.racks.set(Arc::clone(rack), count),
+            Placement::Host(name) | Placement::Rack(name) => Arc::from(name.as_str()),
+        };
+        match name {
+            Placement::Host(_) => self.rows.hosts.set(Arc::clone(&key), count),
+            _ => self.rows.racks.set(Arc::clone(&key), count),
         }
-        let (RowName::Host(key) | RowName::Rack(key)) = name else { return };
         match relax_locality {
-            true => self.fixed.remove(key),
-            false => self.fixed.insert(Arc::clone(key)),
+            true => self.fixed.remove(&key),
+            false => self.fixed.insert(key),
         };
     }
 

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
 use std::sync::Arc;
 
+#[cfg(test)]
+use crate::model::Placement;
 use crate::model::{Capability, TrackerId};
 
 use super::container_table::{ContainerTable, NodeSite};
-use super::request::{MAX_COUNT, MAX_HOST_ROWS, MAX_ROWS, MAX_TYPES};
-use super::{AskError, AskedRow, RequestType, RowName, UnreportedGrant};
+use super::{AskedRow, RequestType};
 
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct ContainerDemand {
@@ -25,14 +26,6 @@ pub(in crate::scheduler) struct ContainerDemand {
     waiting: u64,
     /// Slots of the next of them; zero when nothing waits.
     slots_of_next: u32,
-}
-
-/// What a call does to one type, as far as limits ask.
-#[derive(Default)]
-struct AskedType<'a> {
-    anywhere: Option<u32>,
-    new_hosts: BTreeSet<&'a RowName>,
-    new_racks: BTreeSet<&'a RowName>,
 }
 
 impl ContainerDemand {
@@ -126,78 +119,16 @@ impl ContainerDemand {
         });
     }
 
-    /// Whether all rows of a call may be set; changes nothing.
-    pub(super) fn check(&self, rows: &[AskedRow]) -> Result<(), AskError> {
-        let mut asked: BTreeMap<RequestType, AskedType<'_>> = BTreeMap::new();
-        for AskedRow { request, name, count, .. } in rows {
-            if *count > MAX_COUNT {
-                return Err(AskError::CountTooLarge { request: *request, name: name.clone(), count: *count });
-            }
-            let of_type = asked.entry(*request).or_default();
-            let is_new = self.types.get(request).is_none_or(|table| !table.has_row(name));
-            match name {
-                RowName::Any => of_type.anywhere = Some(*count),
-                RowName::Host(_) if is_new => drop(of_type.new_hosts.insert(name)),
-                RowName::Rack(_) if is_new => drop(of_type.new_racks.insert(name)),
-                RowName::Host(_) | RowName::Rack(_) => {}
-            }
-        }
-        let (mut types, mut all_rows) = (self.types.len(), self.rows());
-        for (request, of_type) in &asked {
-            let table = self.types.get(request);
-            let before = table.map_or(0, |table| table.named_rows() + 1);
-            let after = match of_type.anywhere.or(table.map(ContainerTable::wanted)) {
-                None | Some(0) => 0,
-                Some(_) => {
-                    let rows = table.map_or(0, ContainerTable::host_rows) + of_type.new_hosts.len();
-                    if rows > MAX_HOST_ROWS {
-                        return Err(AskError::TooManyHostRows { request: *request, rows });
-                    }
-                    before.max(1) + of_type.new_hosts.len() + of_type.new_racks.len()
-                }
-            };
-            types = types + usize::from(after > 0) - usize::from(before > 0);
-            all_rows = all_rows + after - before;
-        }
-        match (types > MAX_TYPES, all_rows > MAX_ROWS) {
-            (true, _) => Err(AskError::TooManyTypes(types)),
-            (_, true) => Err(AskError::TooManyRows(all_rows)),
-            _ => Ok(()),
-        }
-    }
-
-    fn rows(&self) -> usize {
-        self.types.values().map(|table| table.named_rows() + 1).sum()
-    }
-
-    /// Sets the rows of a call, each lowered by the grants that its sender had not received. Drops the types of the call
-    /// that want nothing then; returns them.
-    pub(super) fn set_rows(
-        &mut self,
-        rows: &[AskedRow],
-        unreported: &[UnreportedGrant<'_>],
-    ) -> Vec<(RequestType, ContainerTable)> {
-        let mut counted: BTreeMap<(RequestType, RowName), u32> = BTreeMap::new();
-        for UnreportedGrant { request, counted: rows } in unreported {
-            let host = rows.host.clone().map(RowName::Host);
-            let rack = rows.rack.clone().map(RowName::Rack);
-            for name in host.into_iter().chain(rack).chain([RowName::Any]) {
-                *counted.entry((*request, name)).or_default() += 1;
-            }
-        }
-        let mut asked = BTreeSet::new();
-        for row in rows {
-            let key = (row.request, row.name.clone());
-            let count = row.count.saturating_sub(counted.get(&key).copied().unwrap_or(0));
-            self.restore_row(&AskedRow { count, ..row.clone() });
-            asked.insert(row.request);
-        }
+    /// Sets the rows of a call. Drops the types of the call that want nothing then; returns the nodes that were reserved for them.
+    pub(super) fn set_rows(&mut self, rows: &[AskedRow]) -> Vec<TrackerId> {
+        rows.iter().for_each(|row| self.set_row(row));
+        let asked: BTreeSet<RequestType> = rows.iter().map(|row| row.request).collect();
         let wants_nothing = |request: &RequestType| self.types.get(request).is_some_and(|table| table.wanted() == 0);
         let over: Vec<RequestType> = asked.into_iter().filter(wants_nothing).collect();
-        over.into_iter().filter_map(|request| Some((request, self.types.remove(&request)?))).collect()
+        over.into_iter().filter_map(|request| self.types.remove(&request)?.reserved_on).collect()
     }
 
-    pub(super) fn restore_row(&mut self, row: &AskedRow) {
+    pub(super) fn set_row(&mut self, row: &AskedRow) {
         let table = self.types.entry(row.request).or_default();
         table.set_row(&row.name, row.count, row.relax_locality, row.max_running);
     }
@@ -207,10 +138,10 @@ impl ContainerDemand {
     pub(super) fn all_rows(&self) -> Vec<AskedRow> {
         let rows_of = |(request, table): (&RequestType, &ContainerTable)| {
             let (request, max_running) = (*request, table.max_running());
-            let row = |(name, count): (RowName, u32)| AskedRow {
+            let row = |(name, count): (Placement, u32)| AskedRow {
                 request,
                 relax_locality: table.relaxes(&name),
-                max_running: max_running.filter(|_| name == RowName::Any),
+                max_running: max_running.filter(|_| name == Placement::Any),
                 name,
                 count,
             };

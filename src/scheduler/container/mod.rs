@@ -27,9 +27,5 @@ mod tests;
 
 pub(crate) use bag::Earmark;
 pub(crate) use reasons::ContainerReason;
-pub(crate) use request::{
-    AskError, AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType, RowName, UnreportedGrant,
-};
-#[cfg(test)]
-pub(crate) use request::{MAX_COUNT, MAX_HOST_ROWS, MAX_TYPES};
+pub(crate) use request::{AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType};
 pub(crate) use state::WaitingHousekeeping;

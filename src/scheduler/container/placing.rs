@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::{Capability, TrackerId};
+use crate::model::{Capability, Placement, TrackerId};
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
+use super::RequestType;
 use super::bag::Amount;
 use super::container_table::{ContainerTable, NodeSite, SiteVerdict};
 use super::demand::ContainerDemand;
-use super::{RequestType, RowName};
 
 /// Nodes that rows and blacklists of one queue name, as far as they are looked at; what is wanted beyond is not placed.
 const MOST_NAMED: u32 = 4_096;
@@ -253,10 +253,10 @@ impl<'a> EmptyNodes<'a> {
             let rack = rack.and_then(|name| scheduler.topology.rack(name));
             scheduler.containers.nodes.named(host, rack)
         };
-        let of_row = |(name, _): (RowName, u32)| match name {
-            RowName::Host(name) => Some(at(Some(&name), None)),
-            RowName::Rack(name) => Some(at(None, Some(&name))),
-            RowName::Any => None,
+        let of_row = |(name, _): (Placement, u32)| match name {
+            Placement::Host(name) => Some(at(Some(&name), None)),
+            Placement::Rack(name) => Some(at(None, Some(&name))),
+            Placement::Any => None,
         };
         let in_rows = wanted.table.rows().into_iter().filter_map(of_row).flatten();
         let in_blacklist = wanted.demand.blacklist().flat_map(|name| at(Some(name), Some(name)));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Capability, TrackerId};
+use crate::model::{Capability, Placement, TrackerId};
 use crate::scheduler::{AppId, Level};
 
 /// A request type of an application. Types are served in this order: by priority, then request id, then capability.
@@ -20,19 +20,6 @@ pub struct RequestType {
     pub capability: Capability,
 }
 
-/// The name of a row. Hosts come before racks, racks before `*`, each by name.
-///
-/// Names, not ids of the topology: a row may name a host or rack where no node stands yet, and stays good when a host
-/// moves to another rack.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum RowName {
-    Host(Arc<str>),
-    /// A rack; begins with `/`.
-    Rack(Arc<str>),
-    /// Any node: `*`.
-    Any,
-}
-
 impl fmt::Display for RequestType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { priority, request_id, capability } = self;
@@ -40,65 +27,18 @@ impl fmt::Display for RequestType {
     }
 }
 
-impl From<&str> for RowName {
-    fn from(name: &str) -> Self {
-        match name {
-            "*" => Self::Any,
-            rack if rack.starts_with('/') => Self::Rack(rack.into()),
-            host => Self::Host(host.into()),
-        }
-    }
-}
-
-impl fmt::Display for RowName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Host(name) | Self::Rack(name) => f.write_str(name),
-            Self::Any => f.write_str("*"),
-        }
-    }
-}
-
-pub(crate) const MAX_TYPES: usize = 100;
-/// Most rows of an application, all types together.
-pub(crate) const MAX_ROWS: usize = 20_000;
-pub(crate) const MAX_HOST_ROWS: usize = 10_000;
-pub(crate) const MAX_COUNT: u32 = i32::MAX.unsigned_abs();
-
 /// A row as it is from now on: it replaces the one of the same type and name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AskedRow {
     pub(crate) request: RequestType,
-    pub(crate) name: RowName,
-    /// How many containers are wanted here, at most [`MAX_COUNT`]. Zero for a host or rack: a closed gate.
+    pub(crate) name: Placement,
+    /// How many containers are wanted here. Zero for a host or rack: a closed gate.
     pub(crate) count: u32,
     /// Of a rack: whether its nodes are served beyond hosts with rows of their own. Of `*`: whether nodes without rows
     /// are. Without effect for a host.
     pub(crate) relax_locality: bool,
     /// Most containers of the type at a time; only of `*`.
     pub(crate) max_running: Option<NonZeroU32>,
-}
-
-/// A grant that the application had not received when it sent its rows: its numbers still include it.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct UnreportedGrant<'a> {
-    pub(crate) request: RequestType,
-    pub(crate) counted: &'a CountedRows,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum AskError {
-    #[error("{0} is not known")]
-    UnknownApp(AppId),
-    #[error("{name} at {request} wants {count} containers, more than {MAX_COUNT}")]
-    CountTooLarge { request: RequestType, name: RowName, count: u32 },
-    #[error("{0} request types, more than {MAX_TYPES}")]
-    TooManyTypes(usize),
-    #[error("{0} rows in all, more than {MAX_ROWS}")]
-    TooManyRows(usize),
-    /// A type would have more than [`MAX_HOST_ROWS`].
-    #[error("{rows} host rows at {request}, more than {MAX_HOST_ROWS}")]
-    TooManyHostRows { request: RequestType, rows: usize },
 }
 
 /// The host and rack rows that a grant has lowered, beside `*`.
@@ -128,12 +68,13 @@ pub(crate) trait ContainerSource {
 
 impl ContainerGrant {
     /// The row that gave the level.
-    pub(crate) fn row_name(&self) -> RowName {
+    pub(crate) fn row_name(&self) -> Placement {
         let CountedRows { host, rack } = &self.counted;
-        match self.level {
-            Level::Node => host.clone().map_or(RowName::Any, RowName::Host),
-            Level::Rack => rack.clone().map_or(RowName::Any, RowName::Rack),
-            Level::Any => RowName::Any,
-        }
+        let named = match self.level {
+            Level::Node => host.as_deref().map(|host| Placement::Host(host.to_owned())),
+            Level::Rack => rack.as_deref().map(|rack| Placement::Rack(rack.to_owned())),
+            Level::Any => None,
+        };
+        named.unwrap_or(Placement::Any)
     }
 }

@@ -43,7 +43,6 @@ pub(crate) struct ContainerSums {
     pub(crate) unreported: BTreeSet<u64>,
     /// Complete containers in memory, in the order of their ends.
     pub(crate) complete: VecDeque<u64>,
-    pub(crate) live_of: BTreeMap<RequestType, u32>,
     /// Live containers that run a context, by its number.
     pub(crate) context_uses: BTreeMap<u64, u32>,
     /// Items that wait again, by when they came to wait.
@@ -70,18 +69,11 @@ impl ContainerSums {
             self.live.insert(number);
             self.memory_mb += memory_mb;
             self.vcores += vcores;
-            *self.live_of.entry(after.request).or_default() += 1;
         }
         if !after.is_live() && was_live {
             self.live.remove(&number);
             self.memory_mb = self.memory_mb.saturating_sub(memory_mb);
             self.vcores = self.vcores.saturating_sub(vcores);
-            if let Some(live) = self.live_of.get_mut(&after.request) {
-                *live = live.saturating_sub(1);
-                if *live == 0 {
-                    self.live_of.remove(&after.request);
-                }
-            }
         }
     }
 

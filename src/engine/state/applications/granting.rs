@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::api::applications::{ContainerState, Locality, Placement};
 use crate::model::{ApplicationId, ContainerId, Credits, Now};
-use crate::scheduler::{ContainerGrant, RequestType, RowName, rack_path};
+use crate::scheduler::{ContainerGrant, RequestType, rack_path};
 
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerNode, ContainerStep, Launched, LoweredRows};
@@ -32,7 +32,12 @@ impl Applications {
         let table = asking.tables.get(&request).filter(|table| table.outstanding() > 0)?;
         let lowered = rows_lowered_by(grant, &worker.rack);
         let rows = table.lowered(lowered, &worker.host, &worker.rack);
-        let (locality, row) = row_of(grant);
+        let row = grant.row_name();
+        let locality = match row {
+            Placement::Host(_) => Locality::NodeLocal,
+            Placement::Rack(_) => Locality::RackLocal,
+            Placement::Any => Locality::OffSwitch,
+        };
         let id = application.container(asking.standing.attempt, asking.counts.last_number + 1);
         let node = node_of(&tracker, worker);
         let granted = Container {
@@ -114,14 +119,6 @@ fn rows_lowered_by(grant: &ContainerGrant, rack: &str) -> LoweredRows {
     let above = rack_path(rack).position(|path| Some(path) == rack_row);
     let above = above.and_then(|above| u8::try_from(above).ok()).unwrap_or(0);
     LoweredRows { host: grant.counted.host.is_some(), rack: rack_row.is_some(), above }
-}
-
-fn row_of(grant: &ContainerGrant) -> (Locality, Placement) {
-    match grant.row_name() {
-        RowName::Host(host) => (Locality::NodeLocal, Placement::Host(host.to_string())),
-        RowName::Rack(rack) => (Locality::RackLocal, Placement::Rack(rack.to_string())),
-        RowName::Any => (Locality::OffSwitch, Placement::Any),
-    }
 }
 
 fn attempts_with_next(trouble: &ItemTrouble) -> u32 {

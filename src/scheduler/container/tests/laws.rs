@@ -8,8 +8,8 @@ use proptest::prelude::*;
 
 use super::model::{Model, ModelApp, ModelNode, ModelQueue};
 use super::stage::Stage;
-use crate::model::{Capability, Kind, PerPool};
-use crate::scheduler::container::{AskedRow, RequestType, RowName};
+use crate::model::{Capability, Kind, PerPool, Placement};
+use crate::scheduler::container::{AskedRow, RequestType};
 use crate::scheduler::{Allocation, AppId, Level, Scheduler};
 
 const NODES: [(&str, &str, Capability); 6] = [
@@ -56,7 +56,7 @@ fn rows() -> impl Strategy<Value = Vec<AskedRow>> {
         let any = any.map(|(count, relaxes)| ("*", count, relaxes, None));
         let row = |(name, count, relax_locality, most): (&str, u32, bool, Option<u32>)| AskedRow {
             request,
-            name: name.into(),
+            name: name.to_owned().into(),
             count,
             relax_locality,
             max_running: most.and_then(NonZeroU32::new).filter(|_| name == "*"),
@@ -318,7 +318,7 @@ proptest! {
             pair.stage.grant();
             live.append(&mut pair.stage.source.grants);
             for grant in &live {
-                let is_host = grant.row_name().to_string() == pair.stage.host_of(grant.node);
+                let is_host = String::from(grant.row_name()) == pair.stage.host_of(grant.node);
                 prop_assert_eq!(is_host, grant.level == Level::Node);
             }
             for (app, asked) in asked.iter().enumerate() {
@@ -335,15 +335,17 @@ proptest! {
 
 fn wanted(pair: &Pair, app: usize) -> u64 {
     let rows = pair.stage.scheduler.rows_of(pair.apps[app]);
-    rows.iter().filter(|row| row.name == RowName::Any).map(|row| u64::from(row.count)).sum()
+    rows.iter().filter(|row| row.name == Placement::Any).map(|row| u64::from(row.count)).sum()
 }
 
 /// A node that could give the first type of an application a container on a host that it names.
 fn wanted_host_with_room(pair: &Pair, app: usize) -> Option<&'static str> {
     let (scheduler, rows) = (&pair.stage.scheduler, pair.stage.scheduler.rows_of(pair.apps[app]));
-    let first = rows.iter().find(|row| row.name == RowName::Any && row.count > 0)?;
+    let first = rows.iter().find(|row| row.name == Placement::Any && row.count > 0)?;
     let count = |name: &str| {
-        rows.iter().find(|row| row.request == first.request && row.name == RowName::from(name)).map(|row| row.count)
+        rows.iter()
+            .find(|row| row.request == first.request && row.name == Placement::from(name.to_owned()))
+            .map(|row| row.count)
     };
     let has_room = |(host, rack, _): &&(&'static str, &'static str, Capability)| {
         let node = pair.stage.nodes[*host];

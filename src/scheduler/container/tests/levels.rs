@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, counted, fixed, request, row, rows};
 use crate::model::Capability;
-use crate::scheduler::container::{RequestType, RowName};
+use crate::scheduler::container::RequestType;
 use crate::scheduler::{CacheLevels, FifoOptions, Level, Scheduler};
 
 const TYPE: RequestType = request(1, 4_096);
@@ -66,10 +66,10 @@ fn a_grant_is_counted_on_the_rows_of_its_level() {
     let app = stage.add_app(1);
     stage.set(app, &rows(TYPE, &[("a", 1), ("b", 1), ("/r1", 3), ("*", 4)]));
     assert_eq!(stage.beat("a"), [Level::Node]);
-    assert_eq!(counted(&stage.last()), [RowName::from("a"), RowName::from("/r1")]);
+    assert_eq!(counted(&stage.last()), ["a", "/r1"]);
     stage.set(app, &rows(TYPE, &[("b", 0), ("*", 2)]));
     assert_eq!(stage.beat("c"), [Level::Any, Level::Any]);
-    assert_eq!(counted(&stage.last()), []);
+    assert!(counted(&stage.last()).is_empty());
     let counts: Vec<u32> = stage.table(app, TYPE).into_iter().map(|(_, count)| count).collect();
     assert_eq!(counts, [0, 0, 2, 0]);
 
@@ -77,7 +77,7 @@ fn a_grant_is_counted_on_the_rows_of_its_level() {
     let app = stage.add_app(1);
     stage.set(app, &rows(TYPE, &[("/r1", 1), ("*", 1)]));
     assert_eq!(stage.beat("b"), [Level::Rack]);
-    assert_eq!(counted(&stage.last()), [RowName::from("/r1")]);
+    assert_eq!(counted(&stage.last()), ["/r1"]);
 }
 
 #[test]

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::model::Capability;
+use crate::model::{Capability, Placement};
 use crate::scheduler::Level;
-use crate::scheduler::container::{AskedRow, RequestType, RowName};
+use crate::scheduler::container::{AskedRow, RequestType};
 
 #[derive(Clone, Debug)]
 pub(crate) struct ModelNode {
@@ -84,7 +84,7 @@ impl ModelNode {
 
 impl ModelType {
     fn row(&self, name: &str) -> Option<&AskedRow> {
-        self.rows.iter().find(|row| row.name.to_string() == name)
+        self.rows.iter().find(|row| String::from(row.name.clone()) == name)
     }
 
     fn count(&self, name: &str) -> Option<u32> {
@@ -96,7 +96,7 @@ impl ModelType {
     }
 
     fn lower(&mut self, name: &str) {
-        if let Some(row) = self.rows.iter_mut().find(|row| row.name.to_string() == name) {
+        if let Some(row) = self.rows.iter_mut().find(|row| String::from(row.name.clone()) == name) {
             row.count = row.count.saturating_sub(1);
         }
     }
@@ -178,11 +178,11 @@ impl Model {
     }
 
     /// Whether it names a rack, or a host on which containers are taken.
-    fn is_wish(&self, name: &RowName) -> bool {
+    fn is_wish(&self, name: &Placement) -> bool {
         match name {
-            RowName::Host(host) => self.nodes.iter().any(|node| node.takes && node.host == **host),
-            RowName::Rack(_) => true,
-            RowName::Any => false,
+            Placement::Host(host) => self.nodes.iter().any(|node| node.takes && node.host == *host),
+            Placement::Rack(_) => true,
+            Placement::Any => false,
         }
     }
 
@@ -203,7 +203,7 @@ impl Model {
         let far_may = any_relaxes && rack_relaxes && !(of_app.is_strict && (host == Some(0) || rack == Some(0)));
         let open = |row: &&AskedRow| row.count > 0 && self.is_wish(&row.name);
         let open_rows = of_type.rows.iter().filter(open).count() as u64;
-        let open_hosts = of_type.rows.iter().filter(open).any(|row| matches!(row.name, RowName::Host(_)));
+        let open_hosts = of_type.rows.iter().filter(open).any(|row| matches!(row.name, Placement::Host(_)));
         let misses = u64::from(of_type.misses) + u64::from(new_miss);
         let far_due = open_rows == 0 || misses * nodes > u64::from(of_type.wanted()) * open_rows.min(nodes);
         let rack_due = !open_hosts || u64::from(of_type.misses) >= nodes.min(self.delay.into());

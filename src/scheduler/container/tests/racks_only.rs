@@ -1,7 +1,7 @@
 //! The second worked example: ten maps that name racks only.
 
 use super::stage::{Stage, request, rows};
-use crate::model::Capability;
+use crate::model::{Capability, Placement};
 use crate::scheduler::container::RequestType;
 use crate::scheduler::{AppId, Level};
 
@@ -36,7 +36,7 @@ fn a_rack_gets_as_many_as_it_asked_for_and_is_closed_then() {
     }
     assert_eq!(counts(&stage, app), [0, 4, 4]);
     assert_eq!(stage.beat("A6"), []);
-    assert_eq!(stage.last().row_name().to_string(), "/rA");
+    assert_eq!(stage.last().row_name(), Placement::from("/rA".to_owned()));
     for number in 0..4 {
         assert_eq!(stage.beat(&format!("B{number}")), [Level::Rack]);
     }

@@ -2,7 +2,7 @@
 //! places each, then one reduce of 2 GB. All rows after each step.
 
 use super::stage::{GB, Stage, fixed, request, row, rows};
-use crate::model::Capability;
+use crate::model::{Capability, Placement};
 use crate::scheduler::container::{AskedRow, RequestType};
 use crate::scheduler::{AppId, Level};
 
@@ -74,7 +74,7 @@ fn each_step_leaves_the_rows_of_the_example() {
 
     assert_eq!(open(&mut stage, "h2121"), one("h2121"));
     assert_maps(&stage, app, GRANTED_ON_H2121);
-    assert_eq!(stage.last().row_name().to_string(), "h2121");
+    assert_eq!(stage.last().row_name(), Placement::from("h2121".to_owned()));
     let map0 = stage.last();
 
     stage.set(app, &rows(MAPS, &MAP0_DELTA));

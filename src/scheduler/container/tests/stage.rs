@@ -4,9 +4,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
 use crate::model::{Capability, Kind, PerKind, TrackerId, Violations};
-use crate::scheduler::container::{
-    AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType, RowName, UnreportedGrant,
-};
+use crate::scheduler::container::{AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType};
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Level, Scheduler};
 
 /// 1,024 MB and one core: a slot.
@@ -45,7 +43,7 @@ pub(crate) const fn request(priority: u32, memory_mb: u32) -> RequestType {
 }
 
 pub(crate) fn row(request: RequestType, name: &str, count: u32) -> AskedRow {
-    AskedRow { request, name: name.into(), count, relax_locality: true, max_running: None }
+    AskedRow { request, name: name.to_owned().into(), count, relax_locality: true, max_running: None }
 }
 
 pub(crate) fn rows(request: RequestType, rows: &[Row]) -> Vec<AskedRow> {
@@ -98,17 +96,7 @@ impl Stage {
     }
 
     pub(crate) fn set(&mut self, app: AppId, rows: &[AskedRow]) {
-        self.scheduler.ask(app, rows, &[]).unwrap();
-        self.check();
-    }
-
-    /// Sets rows of an application that has not received some grants.
-    pub(crate) fn set_unreported(&mut self, app: AppId, rows: &[AskedRow], grants: &[ContainerGrant]) {
-        let unreported: Vec<UnreportedGrant<'_>> = grants
-            .iter()
-            .map(|ContainerGrant { request, counted, .. }| UnreportedGrant { request: *request, counted })
-            .collect();
-        self.scheduler.ask(app, rows, &unreported).unwrap();
+        self.scheduler.ask(app, rows);
         self.check();
     }
 
@@ -149,7 +137,7 @@ impl Stage {
 
     pub(crate) fn table(&self, app: AppId, request: RequestType) -> Vec<(String, u32)> {
         let rows = self.scheduler.rows_of(app).into_iter().filter(|row| row.request == request);
-        rows.map(|row| (row.name.to_string(), row.count)).collect()
+        rows.map(|row| (row.name.into(), row.count)).collect()
     }
 
     pub(crate) fn last(&self) -> ContainerGrant {
@@ -164,7 +152,7 @@ impl Stage {
     }
 }
 
-pub(crate) fn counted(grant: &ContainerGrant) -> Vec<RowName> {
-    let CountedRows { host, rack } = grant.counted.clone();
-    host.map(RowName::Host).into_iter().chain(rack.map(RowName::Rack)).collect()
+pub(crate) fn counted(grant: &ContainerGrant) -> Vec<String> {
+    let CountedRows { host, rack } = &grant.counted;
+    host.iter().chain(rack).map(|name| name.to_string()).collect()
 }

@@ -33,8 +33,7 @@ pub(crate) use crate::scheduler::constraint::{
     DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost,
 };
 pub(crate) use on::{
-    ChangedList, JOBS_SHOWN, RestoredApplications, Slice, TaskCursor, TaskPage, VolatileDelta, VolatileWalk,
-    WantedJobs, WorkerPage,
+    ChangedList, JOBS_SHOWN, RestoredApplications, Slice, TaskCursor, TaskPage, VolatileDelta, VolatileWalk, WantedJobs,
 };
 pub use on::{
     ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, LongRead, MoneySnapshot,

@@ -14,12 +14,12 @@ use crate::config::Settings;
 use crate::engine::{Effect, Engine, Event, InheritedTrackerConnection};
 use crate::ipc::{InheritedConnection, InheritedTracker, RpcLimits, RpcServer};
 use crate::server::{
-    AclFile, ApplicationWaits, BrokenInvariants, Dispatcher, EffectHandler, EventLog, HistoryWriter, Leftovers,
-    Notifier, Owner, OwnerHandle, RackResolver, Requests, SharedPresence, StoreGone, Submissions, SwitchWaiter,
-    Targets, presence_of,
+    AclFile, ApplicationWaits, BrokenInvariants, Dispatcher, EffectHandler, EventLog, HandleParts, HistoryWriter,
+    Leftovers, Notifier, Owner, OwnerHandle, OwnerThread, RackResolver, Requests, SharedPresence, StoreGone,
+    Submissions, SwitchWaiter, Targets, WebSources, feed_views, presence_of,
 };
-use crate::store::{BudgetPublisher, FactSender, FinishedJobReader, Health};
-use crate::views::ViewsFeed;
+use crate::store::{BudgetPublisher, FactSender, Health};
+use crate::views::{ViewsFeed, ViewsReader};
 
 /// Maximum time for answering the calls in progress before a hand-over.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(5);
@@ -60,6 +60,10 @@ pub struct DaemonParts<'a> {
     pub acl: Option<Arc<AclFile>>,
     /// Writes the budget file; `None` without a market.
     pub budget_image: Option<Rc<BudgetPublisher>>,
+    /// What pages and metrics show, and what says to it what is no fact.
+    pub views: Option<(ViewsReader, ViewsFeed)>,
+    /// `None` without a state store that can be read.
+    pub web: Option<WebSources>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +95,7 @@ pub enum RunError {
 impl Daemon {
     /// Puts the parts together. The handle is for other threads.
     pub fn new(parts: DaemonParts<'_>) -> (Self, OwnerHandle) {
-        let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image } = parts;
+        let DaemonParts { settings, rpc_limits, mut engine, sink, clock, acl, budget_image, views, web } = parts;
         let (first_fact, facts) = engine.take_start_facts();
         let store = sink.durable();
         let market_presence = SharedPresence::new(presence_of(&engine));
@@ -101,17 +105,35 @@ impl Daemon {
         let submissions = Submissions::new(owner.clone(), resolver.clone(), settings, acl.clone());
         let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
-        let budget = budget_image.as_ref().map(|image| image.watch());
-        let (handle, requests) = OwnerHandle::new(store, market_presence.clone(), acl, budget);
         let broken_invariants = BrokenInvariants::default();
-        let handle = handle.with_health_of_files(submissions.stuck(), submissions.awaited_files().clone());
-        let handle = handle.with_broken_invariants(broken_invariants.clone());
-        let handle = handle.with_rpc_meter(rpc.meter(), settings.job_limits.max_live_tasks);
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let handle = handle.with_failed_notifications(notifier.failed());
         let application_waits = Rc::<ApplicationWaits>::default();
-        let (history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
-        let handle = handle.with_histories(history_writer.counts(), history_writer.content());
+        let (mut history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
+        if let Some(web) = &web {
+            history_writer.read_by(web.finished_jobs.clone());
+            submissions.find_ids_by(web.finished_jobs.clone());
+            dispatcher.read_finished_jobs_by(web.finished_jobs.clone());
+        }
+        let mut background_tasks: Vec<BackgroundTask> = Vec::new();
+        let views = views.map(|(views, feed)| {
+            owner.set_views(feed.clone());
+            background_tasks.push(Box::pin(feed_views(owner.clone(), feed)));
+            views
+        });
+        let (handle, requests) = OwnerHandle::new(HandleParts {
+            settings,
+            store,
+            market: market_presence.clone(),
+            acl,
+            budget: budget_image.as_ref().map(|image| image.watch()),
+            views,
+            web,
+            submissions: &submissions,
+            history_writer: &history_writer,
+            failed_notifications: notifier.failed(),
+            broken_invariants: broken_invariants.clone(),
+            rpc: rpc.meter(),
+        });
         let effect_handler = EffectHandler {
             owner: owner.clone(),
             dispatcher: dispatcher.clone(),
@@ -137,7 +159,7 @@ impl Daemon {
                 application_waits,
                 leftovers: None,
                 history_writer,
-                background_tasks: Vec::new(),
+                background_tasks,
             },
             handle,
         )
@@ -164,14 +186,6 @@ impl Daemon {
         Calls { owner: self.owner.clone(), rpc: self.rpc.clone(), application_waits }
     }
 
-    /// Says to the views what is no fact.
-    #[must_use]
-    pub fn with_views(self, views: ViewsFeed) -> Self {
-        self.owner.set_views(views.clone());
-        let owner = self.owner.clone();
-        self.with_background_task(owner.speak_to(views))
-    }
-
     /// Adds a task that runs on the owner's thread while the daemon serves.
     #[must_use]
     pub(crate) fn with_background_task(mut self, task: impl Future<Output = ()> + 'static) -> Self {
@@ -183,15 +197,6 @@ impl Daemon {
     pub(crate) fn with_leftovers(self, leftovers: Leftovers) -> Self {
         self.effect_handler.submissions.expect_leftovers(&leftovers);
         Self { leftovers: Some(leftovers), ..self }
-    }
-
-    /// Reads jobs that finished before the restart with `reader`.
-    #[must_use]
-    pub(crate) fn with_finished_jobs(mut self, reader: FinishedJobReader) -> Self {
-        self.history_writer.read_by(reader.clone());
-        self.effect_handler.submissions.find_ids_by(reader.clone());
-        self.dispatcher.read_finished_jobs_by(reader);
-        self
     }
 
     /// Serves RPC on `listener` until `stop` completes, then answers the calls in progress. Requires a `LocalSet` or a local runtime.
@@ -222,7 +227,8 @@ impl Daemon {
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
         tasks.spawn_local(dispatcher.clone().end_held_beats());
-        let of_web = dispatcher.clone();
+        let thread =
+            OwnerThread { owner: owner.clone(), dispatcher: dispatcher.clone(), waits: self.application_waits };
         spawn_clients(&mut tasks, dispatcher, self.leftovers, &effect_handler.submissions);
         tasks.spawn_local(self.history_writer.run());
         for task in self.background_tasks {
@@ -230,8 +236,7 @@ impl Daemon {
         }
         tasks.spawn_local(effect_handler.perform(effects));
         let (stop_taking_requests, stopping) = oneshot::channel::<()>();
-        let answering = requests.answer(owner.clone(), of_web, self.application_waits, async { drop(stopping.await) });
-        let answered = spawn_answering(&mut tasks, answering);
+        let answered = spawn_answering(&mut tasks, requests.answer(thread, async { drop(stopping.await) }));
         let timer_owner = owner.clone();
         tasks.spawn_local(async move { timer_owner.run_timer().await });
         let releasing = owner.clone();

@@ -17,14 +17,14 @@ use crate::engine::{Event, SchedulerChoice};
 use crate::fs::FileRights;
 use crate::ipc::RpcLimits;
 use crate::server::{
-    AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, HdfsMonitor, Leftovers,
-    MapInputs, Owner, OwnerHandle, Quarantine, SystemDirAtStart, take_over_top_ups,
+    AclFile, AllocationWatch, ApplicationUsers, ApplicationsOnDisk, ContainersOnDisk, HdfsMonitor, Leftovers, Owner,
+    OwnerHandle, Quarantine, SystemDirAtStart, WebSources, take_over_top_ups,
 };
 use crate::store::{
     BudgetPublisher, FactFollower, FaultPoint, FoundTopUps, Precedence, Retention, StateReader, Store, StoreError,
     StoreOptions, database_in,
 };
-use crate::views::{ReadModel, follow};
+use crate::views::{ReadModel, ViewsFeed, ViewsReader, follow};
 use crate::web::{JobForms, ServedNames, ServedPorts};
 
 use super::acl_watch::AclWatch;
@@ -115,7 +115,8 @@ impl<'a> DaemonProcess<'a> {
         FaultPoint::EngineMade.pass();
         let found_top_ups = budget_image.as_mut().and_then(BudgetPublisher::found_top_ups);
         let budget_image = budget_image.map(Rc::new);
-        let parts = DaemonParts {
+        let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
+        let (daemon, handle) = Daemon::new(DaemonParts {
             settings,
             rpc_limits,
             engine,
@@ -123,16 +124,10 @@ impl<'a> DaemonProcess<'a> {
             clock,
             acl: acl.clone(),
             budget_image: budget_image.clone(),
-        };
-        let (daemon, handle) = with_views(Daemon::new(parts), (read_model, follower, state_reader), clock)?;
-        let daemon = daemon.with_leftovers(leftovers).with_finished_jobs(store.finished_jobs());
-        let quarantine = Rc::new(Quarantine::open(&settings.directories.state));
-        let handle = with_readers(handle, &store, settings)
-            .with_refused_senders(quarantine.refused_senders())
-            .with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
-        let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
-        let on_disk = ApplicationsOnDisk::new(store.stored_applications(), containers_on_disk);
-        let handle = handle.with_applications(application_users, on_disk);
+            views: follow_store((read_model, follower, state_reader), clock)?,
+            web: Some(web_sources(settings, &store, application_users, &quarantine, http_address.port())),
+        });
+        let daemon = daemon.with_leftovers(leftovers);
         Ok(OpenSession {
             store,
             ruling,
@@ -241,25 +236,34 @@ fn open_acl(settings: &Settings, has_begun_later: bool) -> Result<Option<Arc<Acl
     Ok(acl)
 }
 
-fn with_views(
-    (daemon, handle): (Daemon, OwnerHandle),
+/// What pages and metrics show of the store.
+fn follow_store(
     (read_model, follower, state_reader): (ReadModel, Option<FactFollower>, StateReader),
     clock: Clock,
-) -> Result<(Daemon, OwnerHandle), ServeError> {
-    let Some(follower) = follower else { return Ok((daemon, handle)) };
+) -> Result<Option<(ViewsReader, ViewsFeed)>, ServeError> {
+    let Some(follower) = follower else { return Ok(None) };
     let followed = follow(read_model, follower, move || load_again(&state_reader), clock);
-    let (views, feed) = followed.map_err(refused("a thread for the views"))?;
-    Ok((daemon.with_views(feed), handle.with_views(views)))
+    followed.map(Some).map_err(refused("a thread for the views"))
 }
 
-fn with_readers(handle: OwnerHandle, store: &Store, settings: &Settings) -> OwnerHandle {
-    handle
-        .with_ledger(store.ledger().with_container_slot(settings.containers.slot))
-        .with_acls(settings.queues.acls_enabled)
-        .with_store_meter(store.meter())
-        .with_switch_plans(settings.sources.clone())
-        .with_finished_jobs(store.finished_jobs())
-        .with_map_inputs(MapInputs::new(settings))
+fn web_sources(
+    settings: &Settings,
+    store: &Store,
+    application_users: ApplicationUsers,
+    quarantine: &Quarantine,
+    port: u16,
+) -> WebSources {
+    let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+    WebSources {
+        ledger: store.ledger().with_container_slot(settings.containers.slot),
+        finished_jobs: store.finished_jobs(),
+        store_meter: store.meter(),
+        application_users,
+        applications_on_disk: ApplicationsOnDisk::new(store.stored_applications(), containers_on_disk),
+        refused_senders: quarantine.refused_senders(),
+        upload_rules: upload_rules(settings),
+        port,
+    }
 }
 
 fn web_options(

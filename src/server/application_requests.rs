@@ -21,9 +21,9 @@ use crate::web::{ApplicationReply, NewsWait};
 
 use super::acl_file::{AclFile, AclFileError};
 use super::application_waits::{ApplicationWaits, TOGETHER, Waiting, application_of};
-use super::dispatch::Dispatcher;
 use super::durability_queue::MemoryReservation;
 use super::owner::Owner;
+use super::owner_requests::OwnerThread;
 
 /// What is left of a request once the engine has taken it in.
 type Answering = Pin<Box<dyn Future<Output = ()>>>;
@@ -51,17 +51,11 @@ struct TakenCall {
 
 impl ApplicationOfWeb {
     /// Passes the request to the engine; what takes longer becomes one of `in_hand`.
-    pub(super) fn ask(
-        mut self,
-        owner: &Rc<Owner>,
-        dispatcher: &Rc<Dispatcher>,
-        waits: &Rc<ApplicationWaits>,
-        in_hand: &mut JoinSet<()>,
-    ) {
+    pub(super) fn ask(mut self, thread: OwnerThread, in_hand: &mut JoinSet<()>) {
+        let OwnerThread { owner, dispatcher, waits } = thread;
         match self.submitter().filter(|user| dispatcher.needs_groups_to_submit(user)) {
-            None => drop(self.take(owner, waits).map(|answering| in_hand.spawn_local(answering))),
+            None => drop(self.take(&owner, &waits).map(|answering| in_hand.spawn_local(answering))),
             Some(user) => {
-                let (owner, dispatcher, waits) = (owner.clone(), dispatcher.clone(), waits.clone());
                 in_hand.spawn_local(async move {
                     let groups = dispatcher.groups_of(None, &user).await;
                     self.set_groups(groups);
@@ -99,8 +93,7 @@ impl ApplicationOfWeb {
             let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));
             return None;
         }
-        let room = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded());
-        let Some(mut reservation) = room else {
+        let Some(mut reservation) = owner.reserve_answer(ANSWER_BYTES) else {
             let why = "too many changes wait for the state store: try again soon".to_owned();
             // The requester may have left.
             let _ = reply.send(Err(ApplicationRefusal::Unavailable(why)));

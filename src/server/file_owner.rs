@@ -6,25 +6,22 @@ use std::sync::Arc;
 use tokio::task::spawn_blocking;
 
 use crate::api::{
-    JobCounter, JobDetail, JobEvent, JobTasks, LiveAttempt, LogTicket, OrderQuote, PolicyName, PriceHistory, Report,
-    SpendingHistory, Statement, WhatIfAnswer, Workers,
+    JobCounter, JobDetail, JobEvent, LiveAttempt, PolicyName, PriceHistory, Report, SpendingHistory, Statement,
 };
 use crate::clock::wall_ms;
 use crate::config::xml;
-use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal};
-use crate::market::{
-    Acl, HistoryPage, Market, MarketConfig, MarketError, ReportRequest, ServletRequest, StatementPage,
-};
-use crate::model::{ApplicationId, AttemptId, Capability, Credits, JobId, QueueName};
+use crate::engine::{Caller, ClusterSnapshot, Container, JobSnapshot, Refusal};
+use crate::market::{HistoryPage, Market, MarketConfig, ReportRequest, StatementPage};
+use crate::model::{ApplicationId, Capability, JobId, QueueName};
 use crate::store::{FinishedJobReader, LoadedState, StateFile, StoredContainers};
 use crate::views::{JobView, LookAt, ReadModel, Shown, StoredScheduler, StoredViews};
 use crate::web::{
-    ApplicationOwner, ClusterPart, Health, JobChange, JobFilter, JobPartsOwner, LedgerUnreadable, MarketPresence,
-    MarketReply, Owner, OwnerGone, StockOwner, StockRead,
+    ApplicationOwner, Health, JobFilter, JobPartsOwner, LedgerUnreadable, MarketPresence, Owner, OwnerGone, StockOwner,
+    StockRead,
 };
 
 use super::ledger_reads::Ledger;
-use super::shown_jobs::{MOST_ATTEMPTS, MOST_LIVE, counters_of, events_of, read_on_pool};
+use super::shown_jobs::{MOST_LIVE, counters_of, detail_of, events_of, read_on_pool};
 use super::stock_of_web::shown_properties;
 
 /// Longest job.xml that is shown, bytes.
@@ -114,10 +111,6 @@ impl StockOwner for FileOwner {
 }
 
 impl Owner for FileOwner {
-    async fn market(&self, _request: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        Err(OwnerGone)
-    }
-
     fn is_live(&self) -> bool {
         false
     }
@@ -145,63 +138,6 @@ impl Owner for FileOwner {
     async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
         let now_ms = self.at_ms();
         self.ledger.read(|ledger| &ledger.statements, move |reader| reader.report(&request, now_ms)).await
-    }
-
-    async fn explain(&self, _job: JobId, _sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn tasks(
-        &self,
-        _job: JobId,
-        _is_running_only: bool,
-        _viewer: Option<Caller>,
-        _first: u64,
-    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn workers(&self) -> Result<Workers, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn change_starts(
-        &self,
-        _part: ClusterPart,
-        _is_stopped: bool,
-        _caller: Caller,
-    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn change_job(
-        &self,
-        _job: JobId,
-        _change: JobChange,
-        _caller: Caller,
-    ) -> Result<Result<(), Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn check_view_logs(&self, _attempt: AttemptId, _user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn log_ticket(&self, _attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
-        Ok(None)
-    }
-
-    async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn quote_order(
-        &self,
-        _queue: QueueName,
-        _max_rate: Credits,
-        _question: DeadlineQuestion,
-    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        Err(OwnerGone)
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
@@ -240,8 +176,7 @@ impl Owner for FileOwner {
             None => (self.ended_job(job).await?, true),
         };
         let Some(known) = known else { return Ok(Ok(None)) };
-        let detail = spawn_blocking(move || known.detail(is_over, MOST_ATTEMPTS)).await.map_err(|_| OwnerGone)?;
-        Ok(Ok(Some(detail)))
+        detail_of(known, is_over).await.map(|detail| Ok(Some(detail)))
     }
 
     async fn jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
@@ -252,10 +187,6 @@ impl Owner for FileOwner {
     async fn live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
         let views = self.views.shown().views;
         spawn_blocking(move || views.live_attempts(MOST_LIVE)).await.map_err(|_| OwnerGone)
-    }
-
-    async fn acl(&self) -> Arc<Acl> {
-        Arc::default()
     }
 
     fn health(&self) -> Health {

@@ -1,223 +1,175 @@
 //! Access to the owner from other threads.
 
-use std::pin::pin;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use tokio::sync::{Semaphore, mpsc, oneshot, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{Semaphore, watch};
+use tokio::task::spawn_blocking;
 
 use crate::api::{
-    JobDetail, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report, SpendingHistory, Statement,
-    SwitchPlan, UploadRules, WhatIfAnswer, Workers,
+    JobCounter, JobDetail, JobEvent, JobTasks, LiveAttempt, LogTicket, OrderQuote, PriceHistory, Report,
+    SpendingHistory, Statement, SwitchPlan, TaskAttempt, UploadRules, WhatIfAnswer, Workers,
 };
 use crate::clock::wall_ms;
-use crate::config::settings::LoadOptions;
+use crate::config::Settings;
 use crate::engine::{
-    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal,
+    Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Read, Refusal, TaskCursor, TaskPage,
 };
 use crate::ipc::RpcMeter;
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
-use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
-use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError, StoreMeter};
-use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader};
+use crate::model::{ApplicationId, AttemptId, Credits, FactNumber, JobId, Kind, LOG_TICKET_MS, QueueName};
+use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError, StoreMeter};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, Views, ViewsReader};
 use crate::web::{
-    ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
-    LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnWork, OwnerGone, PlanQuestion, PlanRefusal,
-    ReadRefusal, SignedRead, UploadSink,
+    ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter, JobPartsOwner, LedgerUnreadable,
+    MarketPresence, MarketReply, NewUpload, OwnWork, OwnerGone, PlanQuestion, PlanRefusal, ReadRefusal, SignedRead,
+    UploadSink,
 };
 
 use super::accounts::Accounts;
 use super::acl_file::AclFile;
-use super::application_requests::{ApplicationOfWeb, ApplicationUsers};
-use super::application_waits::{ApplicationWaits, WaitingCalls};
+use super::application_requests::ApplicationUsers;
+use super::application_waits::WaitingCalls;
 use super::applications_on_disk::ApplicationsOnDisk;
 use super::broken_invariants::BrokenInvariants;
-use super::dispatch::Dispatcher;
 use super::end_notification::FailedNotifications;
-use super::fair_pool::StuckThreads;
-use super::health_text::HealthText;
-use super::history::{HistoryContent, HistoryCounts};
+use super::health::HealthSources;
+use super::history::{HistoryContent, HistoryWriter};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
-use super::job_requests::{StockRequest, change_job, check_upload, check_view_logs, explain, job_request};
+use super::job_requests::{StockRequest, change_job, change_starts, check_view_logs, explain};
 use super::ledger_reads::Ledger;
-use super::market_request::market;
+use super::market_request::{job_request, market_request};
 use super::meters::{Meters, ReloadCounts};
-use super::owner::{Owner, complaint_of};
-use super::paged_reads::{JobSources, PagedRequest};
+use super::owner_requests::{RequestSender, Requests};
 use super::quarantine::RefusedSenders;
 use super::serving_flag::ServingFlag;
 use super::shared_presence::SharedPresence;
-use super::signed_reads::{ReadRequest, answer_read};
-use super::submission::{AwaitedFiles, Submissions, Uploads};
-use super::switch_plans::{PlannedSwitches, ReadWish, answer_plan};
+use super::shown_jobs::{
+    JobSources, MOST_BYTES, MOST_LISTED, MOST_LIVE, counters_of, detail_of, events_of, stored_attempts,
+};
+use super::signed_reads::answer_read;
+use super::submission::{MapInputs, Submissions, Uploads};
+use super::switch_plans::{PlannedSwitches, answer_plan};
 use super::volatile_source::{FAILING_TIMEOUT, VIEWS_TIMEOUT};
 
-/// Queued requests; further senders wait.
-const WAITING_REQUESTS: usize = 256;
-
-/// Sends requests to the owner. Cheap to clone, for any thread.
+/// Sends requests to the owner, and answers what needs no owner. Cheap to clone, for any thread.
 #[derive(Clone, Debug)]
 pub struct OwnerHandle {
-    requests: mpsc::Sender<Request>,
+    pub(super) requests: RequestSender,
     market: SharedPresence,
     acl: Option<Arc<AclFile>>,
-    budget: Option<BudgetStatus>,
     store: watch::Receiver<Durable>,
-    serving: ServingFlag,
-    pub(super) views: Option<ViewsReader>,
+    views: Option<ViewsReader>,
     ledger: Option<Ledger>,
-    stuck_threads: Option<StuckThreads>,
-    awaited_files: AwaitedFiles,
-    broken_invariants: BrokenInvariants,
-    histories: HistoryCounts,
+    health: HealthSources,
     pub(super) history_content: Option<HistoryContent>,
-    refused_senders: Option<RefusedSenders>,
     pub(super) job_sources: JobSources,
     job_files: Option<JobFilesOfWeb>,
     pub(super) application_users: ApplicationUsers,
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
-    pub(super) are_acls_on: bool,
-    pub(super) failed_notifications: FailedNotifications,
-    pub(super) meters: Meters,
-    switches: Option<PlannedSwitches>,
+    are_acls_on: bool,
+    failed_notifications: FailedNotifications,
+    meters: Meters,
+    switches: PlannedSwitches,
 }
 
-/// Requests of other threads, for `Requests::answer`.
-#[derive(Debug)]
-pub(crate) struct Requests {
-    requests: mpsc::Receiver<Request>,
-    serving: ServingFlag,
+/// What a handle is made of.
+pub(crate) struct HandleParts<'a> {
+    pub(crate) settings: &'a Settings,
+    pub(crate) store: watch::Receiver<Durable>,
+    pub(crate) market: SharedPresence,
+    /// Users that may sign; none without a market.
+    pub(crate) acl: Option<Arc<AclFile>>,
+    /// State of the budget file; none without a market.
+    pub(crate) budget: Option<BudgetStatus>,
+    pub(crate) views: Option<ViewsReader>,
+    pub(crate) web: Option<WebSources>,
+    pub(crate) submissions: &'a Submissions,
+    pub(crate) history_writer: &'a HistoryWriter,
+    pub(crate) failed_notifications: FailedNotifications,
+    pub(crate) broken_invariants: BrokenInvariants,
+    pub(crate) rpc: RpcMeter,
 }
 
-#[derive(Debug)]
-enum Request {
-    Market(Box<ServletRequest>, oneshot::Sender<MarketReply>),
-    Explain(JobId, bool, oneshot::Sender<Option<Box<Explained>>>),
-    /// A job that might be submitted to a queue, with an order of at most this rate.
-    QuoteOrder(Box<(QueueName, Credits, DeadlineQuestion)>, oneshot::Sender<Result<OrderQuote, MarketError>>),
-    WhatIf(DeadlineQuestion, oneshot::Sender<Option<WhatIfAnswer>>),
-    ChangeJob(JobId, JobChange, Caller, oneshot::Sender<Result<(), Refusal>>),
-    CheckViewLogs(AttemptId, Arc<str>, oneshot::Sender<Result<(), Refusal>>),
-    PlanSwitch(Box<ReadWish>, oneshot::Sender<SwitchPlan>),
-    Paged(PagedRequest),
-    Stock(StockRequest),
-    Read(Box<ReadRequest>),
-    Application(Box<ApplicationOfWeb>),
-    /// Whether a user may hand over files for a job; `true`: it has begun before.
-    CheckUpload(JobId, Arc<str>, bool, oneshot::Sender<Result<(), Refusal>>),
+/// What a session opens for requests of the web.
+pub struct WebSources {
+    pub(crate) ledger: LedgerReader,
+    /// The jobs in the database: those of before a restart, and keys of tickets.
+    pub(crate) finished_jobs: FinishedJobReader,
+    pub(crate) store_meter: StoreMeter,
+    pub(crate) application_users: ApplicationUsers,
+    pub(crate) applications_on_disk: ApplicationsOnDisk,
+    pub(crate) refused_senders: RefusedSenders,
+    pub(crate) upload_rules: UploadRules,
+    /// The port of the web server.
+    pub(crate) port: u16,
+}
+
+/// Most workers in an answer.
+const MOST_WORKERS: usize = 100_000;
+
+/// A value that shows no fact.
+fn without_facts<T>(value: T) -> Read<T> {
+    Read { value, wait_for: FactNumber::default() }
 }
 
 impl OwnerHandle {
-    /// A handle and its receiver. With a market, `acl`: users that may sign, `budget`: state of the budget file.
-    pub(crate) fn new(
-        store: watch::Receiver<Durable>,
-        market: SharedPresence,
-        acl: Option<Arc<AclFile>>,
-        budget: Option<BudgetStatus>,
-    ) -> (Self, Requests) {
-        let (sender, requests) = mpsc::channel(WAITING_REQUESTS);
+    /// A handle, and the requests that come by it.
+    pub(crate) fn new(parts: HandleParts<'_>) -> (Self, Requests) {
+        let HandleParts { settings, store, market, acl, submissions, history_writer, web, .. } = parts;
         let serving = ServingFlag::default();
+        let (sender, requests) = Requests::channel(serving.clone());
+        let waiting_calls = WaitingCalls::default();
+        let web = web.as_ref();
+        let application_users = web.map(|web| web.application_users.clone()).unwrap_or_default();
+        let health = HealthSources {
+            store: store.clone(),
+            serving,
+            acl: acl.clone(),
+            application_users: application_users.clone(),
+            budget: parts.budget,
+            stuck_threads: submissions.stuck(),
+            awaited_files: submissions.awaited_files().clone(),
+            broken_invariants: parts.broken_invariants,
+            histories: history_writer.counts(),
+            refused_senders: web.map(|web| web.refused_senders.clone()),
+            waiting_calls: waiting_calls.clone(),
+        };
+        let meters = Meters {
+            rpc: parts.rpc,
+            store: web.map(|web| web.store_meter.clone()),
+            reloads: ReloadCounts::default(),
+            max_tasks: settings.job_limits.max_live_tasks,
+        };
         let handle = Self {
             requests: sender,
             market,
             acl,
-            budget,
             store,
-            serving: serving.clone(),
-            views: None,
-            ledger: None,
-            stuck_threads: None,
-            awaited_files: AwaitedFiles::default(),
-            broken_invariants: BrokenInvariants::default(),
-            histories: HistoryCounts::default(),
-            history_content: None,
-            refused_senders: None,
-            job_sources: JobSources::default(),
-            job_files: None,
-            application_users: ApplicationUsers::default(),
-            applications_on_disk: None,
-            waiting_calls: WaitingCalls::default(),
+            views: parts.views,
+            ledger: web.map(|web| Ledger::new(web.ledger.clone())),
+            health,
+            history_content: Some(history_writer.content()),
+            job_sources: JobSources::new(web.map(|web| web.finished_jobs.clone()), MapInputs::new(settings)),
+            job_files: web.map(|web| JobFilesOfWeb::new(submissions, web.upload_rules.clone(), web.port)),
+            application_users,
+            applications_on_disk: web.map(|web| web.applications_on_disk.clone()),
+            waiting_calls,
             accounts: Arc::new(Accounts::new()),
-            are_acls_on: false,
-            failed_notifications: FailedNotifications::default(),
-            meters: Meters::default(),
-            switches: None,
+            are_acls_on: settings.queues.acls_enabled,
+            failed_notifications: parts.failed_notifications,
+            meters,
+            switches: PlannedSwitches::new(settings.sources.clone()),
         };
-        (handle, Requests { requests, serving })
-    }
-
-    /// Adds what pages and metrics show.
-    #[must_use]
-    pub fn with_views(self, views: ViewsReader) -> Self {
-        Self { views: Some(views), ..self }
-    }
-
-    /// Adds what the RPC server counts, and the most tasks of unfinished jobs.
-    #[must_use]
-    pub(crate) fn with_rpc_meter(self, rpc: RpcMeter, max_tasks: Option<u64>) -> Self {
-        Self { meters: self.meters.with_rpc(rpc, max_tasks), ..self }
-    }
-
-    #[must_use]
-    pub(crate) fn with_store_meter(self, store: StoreMeter) -> Self {
-        Self { meters: self.meters.with_store(store), ..self }
-    }
-
-    /// Adds where plans of a switch of the scheduler read its files.
-    #[must_use]
-    pub(crate) fn with_switch_plans(self, sources: LoadOptions) -> Self {
-        Self { switches: Some(PlannedSwitches::new(sources)), ..self }
+        (handle, requests)
     }
 
     pub(crate) fn reload_counts(&self) -> ReloadCounts {
-        self.meters.reload_counts()
-    }
-
-    /// Adds the ledger, for statements and histories.
-    #[must_use]
-    pub(crate) fn with_ledger(self, ledger: LedgerReader) -> Self {
-        Self { ledger: Some(Ledger::new(ledger)), ..self }
-    }
-
-    /// Adds the threads for files of jobs, and whether these can be reached, for health.
-    #[must_use]
-    pub(crate) fn with_health_of_files(self, stuck_threads: StuckThreads, awaited_files: AwaitedFiles) -> Self {
-        Self { stuck_threads: Some(stuck_threads), awaited_files, ..self }
-    }
-
-    #[must_use]
-    pub(crate) fn with_broken_invariants(self, broken_invariants: BrokenInvariants) -> Self {
-        Self { broken_invariants, ..self }
-    }
-
-    /// Adds the counts of histories, for metrics, and what their files say, for pages.
-    #[must_use]
-    pub(crate) fn with_histories(self, histories: HistoryCounts, content: HistoryContent) -> Self {
-        Self { histories, history_content: Some(content), ..self }
-    }
-
-    /// Adds the senders that are refused, for health.
-    #[must_use]
-    pub(crate) fn with_refused_senders(self, refused_senders: RefusedSenders) -> Self {
-        Self { refused_senders: Some(refused_senders), ..self }
-    }
-
-    /// Adds the files of jobs; `port`: the one of the web server.
-    #[must_use]
-    pub(crate) fn with_job_files(self, submissions: &Submissions, rules: UploadRules, port: u16) -> Self {
-        Self { job_files: Some(JobFilesOfWeb::new(submissions, rules, port)), ..self }
-    }
-
-    /// Adds whose requests about applications are taken, and those in the database.
-    #[must_use]
-    pub(crate) fn with_applications(self, application_users: ApplicationUsers, on_disk: ApplicationsOnDisk) -> Self {
-        Self { application_users, applications_on_disk: Some(on_disk), ..self }
+        self.meters.reloads.clone()
     }
 
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
@@ -232,15 +184,9 @@ impl OwnerHandle {
         }
     }
 
-    /// What the views show, of all that was durable when the call came.
-    async fn look(&self, at: LookAt) -> Result<Shown, OwnerGone> {
-        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
-        let (durable, is_good) = {
-            let store = self.store.borrow();
-            (store.number, store.health.is_good())
-        };
-        let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
-        views.look(at, durable, limit).await.ok_or(OwnerGone)
+    /// What facts have made, as it was published last.
+    pub(super) fn shown_views(&self) -> Option<Views> {
+        self.views.as_ref().map(ViewsReader::views)
     }
 
     /// A change was made through this handle and is durable: what is shown from now on has it.
@@ -250,35 +196,17 @@ impl OwnerHandle {
         }
     }
 
-    pub(super) async fn request_page<T>(
-        &self,
-        request: impl FnOnce(oneshot::Sender<T>) -> PagedRequest,
-    ) -> Result<T, OwnerGone> {
-        self.request(|reply| Request::Paged(request(reply))).await
-    }
-
     pub(super) async fn request_stock(&self, request: StockRequest) -> Result<(), OwnerGone> {
-        self.requests.send(Request::Stock(request)).await.map_err(|_| OwnerGone)
-    }
-
-    pub(super) async fn ask_application(
-        &self,
-        request: ApplicationRequest,
-        wait: NewsWait,
-    ) -> Result<ApplicationReply, OwnerGone> {
-        self.request(|reply| Request::Application(Box::new(ApplicationOfWeb { request, wait, reply }))).await
-    }
-
-    async fn request<T>(&self, request: impl FnOnce(oneshot::Sender<T>) -> Request) -> Result<T, OwnerGone> {
-        let (reply, answer) = oneshot::channel();
-        self.requests.send(request(reply)).await.map_err(|_| OwnerGone)?;
-        answer.await.map_err(|_| OwnerGone)
+        self.requests.send(|thread, in_hand| request.make(&thread.owner, &thread.dispatcher, in_hand)).await
     }
 }
 
 impl crate::web::Owner for OwnerHandle {
     async fn market(&self, request: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        let answered = self.request(|reply| Request::Market(Box::new(request), reply)).await;
+        let answered = match request.query.kind {
+            OperationKind::OfJob(_) => self.requests.ask(|thread| job_request(thread, request)).await,
+            _ => self.requests.ask(|thread| market_request(thread, request)).await,
+        };
         if let Ok(Ok(Answer::Frame | Answer::Queue(_) | Answer::Job(_))) = &answered {
             self.show_change();
         }
@@ -290,15 +218,18 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        Ok(self.look(LookAt::Cluster).await?.overview)
+        Ok(self.shown(LookAt::Cluster).await?.overview)
     }
 
-    async fn overview_with_jobs(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        Ok(self.look(LookAt::Policy).await?.overview)
-    }
-
+    /// Of all that was durable when the call came.
     async fn shown(&self, at: LookAt) -> Result<Shown, OwnerGone> {
-        self.look(at).await
+        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
+        let (durable, is_good) = {
+            let store = self.store.borrow();
+            (store.number, store.health.is_good())
+        };
+        let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        views.look(at, durable, limit).await.ok_or(OwnerGone)
     }
 
     fn shown_at(&self, generation: Generation) -> Option<Shown> {
@@ -310,7 +241,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn ended_job(&self, job: JobId) -> Result<Option<Arc<JobView>>, OwnerGone> {
-        Ok(self.read_ended(job).await)
+        Ok(self.job_sources.finished(job).await.map(|stored| Arc::new(JobView::of_stored(&stored))))
     }
 
     async fn complete_containers(
@@ -320,25 +251,47 @@ impl crate::web::Owner for OwnerHandle {
         failed_only: bool,
         most: usize,
     ) -> Result<Vec<Container>, LedgerUnreadable> {
-        self.read_complete(application, after, failed_only, most).await
+        let Some(on_disk) = &self.applications_on_disk else { return Ok(Vec::new()) };
+        let read = on_disk.containers().complete(application, after, failed_only, most);
+        read.await.map_err(|refusal| LedgerUnreadable(refusal.to_string()))
     }
 
     async fn job_detail(&self, job: JobId, viewer: Caller) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
-        self.read_detail(job, viewer).await
+        let views = self.shown_views().ok_or(OwnerGone)?;
+        if self.are_acls_on && !viewer.has_admin_role {
+            // Who may see the logs of an attempt may see the job.
+            let attempt = job.task(Kind::Map, 0).attempt(0);
+            match self.check_view_logs(attempt, viewer.user).await? {
+                Ok(()) => {}
+                Err(refusal @ Refusal::AccessDenied(_)) => return Ok(Err(refusal)),
+                // Memory does not know the job, nor its list.
+                Err(_) => return Ok(Ok(None)),
+            }
+        }
+        let known = views.job(job).cloned();
+        let (known, is_over) = match known.filter(|known| known.finish_ms().is_none()) {
+            Some(known) => (Some(known), false),
+            None => (self.ended_job(job).await?, true),
+        };
+        let Some(known) = known else { return Ok(Ok(None)) };
+        detail_of(known, is_over).await.map(|detail| Ok(Some(detail)))
     }
 
     async fn jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
-        self.read_jobs(filter, most).await
+        let views = self.views.as_ref().ok_or(OwnerGone)?.clone();
+        spawn_blocking(move || views.jobs(|job| filter.passes(job), most)).await.map_err(|_| OwnerGone)
     }
 
     async fn live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
-        self.read_live_attempts().await
+        let views = self.shown_views().ok_or(OwnerGone)?;
+        spawn_blocking(move || views.live_attempts(MOST_LIVE)).await.map_err(|_| OwnerGone)
     }
 
     async fn explain(&self, job: JobId, sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
-        self.request(|reply| Request::Explain(job, sees_names, reply)).await
+        self.requests.ask(move |thread| explain(thread, job, sees_names)).await
     }
 
+    /// Heartbeats go between two pages. Jobs of before a restart are read from the database, what maps read from the job's own file.
     async fn tasks(
         &self,
         job: JobId,
@@ -346,11 +299,53 @@ impl crate::web::Owner for OwnerHandle {
         viewer: Option<Caller>,
         first: u64,
     ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        self.read_tasks(job, is_running_only, viewer, first).await
+        let mut from = TaskCursor(first);
+        let mut attempts: Vec<(TaskAttempt, Option<i64>)> = Vec::new();
+        let mut bytes = 0;
+        let last = loop {
+            let viewer = viewer.clone();
+            let page = self.requests.read(move |engine, _| {
+                match engine.task_page(job, is_running_only, viewer.as_ref(), from) {
+                    Ok(Read { value, wait_for }) => Read { value: Ok(value), wait_for },
+                    Err(refusal) => without_facts(Err(refusal)),
+                }
+            });
+            let mut page = match page.await? {
+                Ok(Some(page)) => page,
+                other => return Ok(other.map(|_| None)),
+            };
+            bytes += page.attempts.iter().map(|(attempt, _)| attempt.shown_bytes()).sum::<usize>();
+            attempts.append(&mut page.attempts);
+            match page.next.filter(|_| attempts.len() < MOST_LISTED && bytes < MOST_BYTES) {
+                Some(next) => from = next,
+                None => break page,
+            }
+        };
+        let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, next, .. } = last;
+        let next = next.map(|TaskCursor(next)| next);
+        let (attempts, next) = match () {
+            () if is_in_store_alone => {
+                let stored = self.job_sources.finished(job).await.filter(|_| !is_running_only);
+                stored.map(|stored| stored_attempts(&stored, TaskCursor(first))).unwrap_or_default()
+            }
+            () if is_over => (attempts.into_iter().map(|(attempt, _)| attempt).collect(), next),
+            () => (self.job_sources.inputs.add_to(job, &user, submit_dir, attempts).await, next),
+        };
+        Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts, next })))
     }
 
     async fn workers(&self) -> Result<Workers, OwnerGone> {
-        self.read_workers().await
+        let mut workers = Vec::new();
+        let mut after: Option<Arc<str>> = None;
+        loop {
+            let mut page = self.requests.read(move |engine, now| engine.worker_page(after.as_deref(), now)).await?;
+            workers.append(&mut page.workers);
+            let is_full = workers.len() >= MOST_WORKERS;
+            match page.next {
+                Some(next) if !is_full => after = Some(next),
+                next => return Ok(Workers { at_ms: wall_ms(), workers, has_more: next.is_some() }),
+            }
+        }
     }
 
     async fn change_starts(
@@ -359,7 +354,7 @@ impl crate::web::Owner for OwnerHandle {
         is_stopped: bool,
         caller: Caller,
     ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        let answered = self.request_starts(part, is_stopped, caller).await;
+        let answered = self.requests.ask(move |thread| change_starts(thread, part, is_stopped, caller)).await;
         self.show_change();
         answered
     }
@@ -370,17 +365,17 @@ impl crate::web::Owner for OwnerHandle {
         change: JobChange,
         caller: Caller,
     ) -> Result<Result<(), Refusal>, OwnerGone> {
-        let answered = self.request(|reply| Request::ChangeJob(job, change, caller, reply)).await;
+        let answered = self.requests.ask(move |thread| change_job(thread, job, change, caller)).await;
         self.show_change();
         answered
     }
 
     async fn check_view_logs(&self, attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
-        self.request(|reply| Request::CheckViewLogs(attempt, user, reply)).await
+        self.requests.ask(move |thread| check_view_logs(thread, attempt, user)).await
     }
 
     async fn read_by_call(&self, read: SignedRead) -> Result<Vec<u8>, ReadRefusal> {
-        answer_read(read, async |read| self.requests.send(Request::Read(read)).await.map_err(|_| OwnerGone)).await
+        answer_read(&self.requests, read).await
     }
 
     async fn log_ticket(&self, attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
@@ -391,13 +386,12 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn what_if(&self, question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
-        self.request(|reply| Request::WhatIf(question, reply)).await
+        self.requests.read(move |engine, now| without_facts(engine.what_if(&question, now))).await
     }
 
     async fn plan_switch(&self, question: PlanQuestion) -> Result<SwitchPlan, PlanRefusal> {
-        let switches = self.switches.as_ref().ok_or(OwnerGone)?;
-        let read = switches.read(question, self.market.get() != MarketPresence::Absent).await?;
-        Ok(self.request(|reply| Request::PlanSwitch(Box::new(read), reply)).await?)
+        let read = self.switches.read(question, self.market.get() != MarketPresence::Absent).await?;
+        Ok(self.requests.ask(move |thread| answer_plan(thread, &read)).await?)
     }
 
     async fn quote_order(
@@ -406,8 +400,9 @@ impl crate::web::Owner for OwnerHandle {
         max_rate: Credits,
         question: DeadlineQuestion,
     ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        let question = Box::new((queue, max_rate, question));
-        self.request(|reply| Request::QuoteOrder(question, reply)).await
+        let quote =
+            self.requests.read(move |engine, now| without_facts(engine.quote_order(&queue, max_rate, &question, now)));
+        quote.await
     }
 
     async fn statement(&self, queue: QueueName, page: StatementPage) -> Result<Option<Statement>, LedgerUnreadable> {
@@ -427,7 +422,7 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     async fn report(&self, request: ReportRequest) -> Result<Report, LedgerUnreadable> {
-        let now_ms = crate::clock::wall_ms();
+        let now_ms = wall_ms();
         self.read_ledger(|ledger| &ledger.statements, move |reader| reader.report(&request, now_ms)).await
     }
 
@@ -436,8 +431,13 @@ impl crate::web::Owner for OwnerHandle {
         Uploads::check_user(&upload.user)?;
         let (job, user) = (upload.file.job, upload.user.clone());
         let has_begun = uploads.has(job, &user);
-        let checked = self.request(|reply| Request::CheckUpload(job, user, has_begun, reply)).await;
-        let checked = checked.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
+        let checked = self.requests.read(move |engine, _| {
+            without_facts(match has_begun && engine.is_id_of_before(job) {
+                true => Ok(()),
+                false => engine.check_upload(job, &user),
+            })
+        });
+        let checked = checked.await.map_err(|gone| FileRefusal::new(StatusCode::SERVICE_UNAVAILABLE, gone))?;
         checked.map_err(refused_upload)?;
         uploads.begin(upload)
     }
@@ -463,123 +463,20 @@ impl crate::web::Owner for OwnerHandle {
     }
 
     fn own_work(&self) -> Option<OwnWork> {
-        let most = self.requests.max_capacity();
-        self.meters.read((most.saturating_sub(self.requests.capacity()) as u64, most as u64))
+        self.meters.read(self.requests.waiting())
     }
 
     fn health(&self) -> Health {
-        let is_alive = !self.requests.is_closed();
-        let is_serving = self.serving.is_set();
-        let Durable { health: store, missed_updates, .. } = self.store.borrow().clone();
-        let store_error = missed_updates.complaint();
-        let acl_error = self.acl.as_ref().and_then(|acl| acl.error()).or_else(|| self.application_users.error());
-        let budget_error = self.budget.as_ref().and_then(BudgetStatus::last_error);
-        let defect = self.broken_invariants.complaint();
-        let awaited = self.awaited_files.reason();
-        let can_stage = awaited.is_none();
-        let are_all_stuck = self.stuck_threads.as_ref().is_some_and(StuckThreads::are_all);
-        let refused_senders = self.refused_senders.as_ref().and_then(RefusedSenders::complaint);
-        let complaints = [&refused_senders, &defect, &store_error, &acl_error, &budget_error];
-        let text = HealthText {
-            is_alive,
-            is_serving,
-            store: &store,
-            stuck: self.stuck_threads.as_ref(),
-            awaited: awaited.as_deref(),
-            complaint: complaints.into_iter().flatten().next().map(String::as_str),
-        };
-        let text = text.to_string();
-        let is_ready = is_alive && is_serving && store.is_good() && !are_all_stuck && can_stage;
-        Health {
-            is_alive,
-            is_ready,
-            text,
-            acl_error,
-            unwritable: complaint_of(&store),
-            at_ms: wall_ms(),
-            budgets: self.budget.as_ref().map(BudgetStatus::read),
-            budget_error,
-            store_error,
-            rowless_updates: missed_updates.updates,
-            waiting_calls: self.waiting_calls.count(),
-            refused_senders,
-            defect,
-            invariant_violations: self.broken_invariants.violations(),
-            histories: self.histories.read(),
-        }
+        self.health.read(!self.requests.is_closed())
     }
 }
 
-impl Requests {
-    /// The flag for whether calls are taken.
-    pub(crate) fn serving(&self) -> ServingFlag {
-        self.serving.clone()
+impl JobPartsOwner for OwnerHandle {
+    async fn job_counters(&self, job: JobId) -> Result<Option<Vec<JobCounter>>, LedgerUnreadable> {
+        self.job_sources.read_job(move |reader| counters_of(reader, job)).await
     }
 
-    /// Answers requests, one per turn. Completes when all handles are dropped; or, after `stopping` completes, when all
-    /// queued requests are answered.
-    pub(crate) async fn answer(
-        mut self,
-        owner: Rc<Owner>,
-        dispatcher: Rc<Dispatcher>,
-        waits: Rc<ApplicationWaits>,
-        stopping: impl Future<Output = ()>,
-    ) {
-        let mut in_hand = JoinSet::new();
-        let mut stopping = pin!(stopping);
-        let mut is_stopping = false;
-        loop {
-            let request = tokio::select! {
-                request = self.requests.recv() => request,
-                Some(_) = in_hand.join_next() => continue,
-                () = &mut stopping, if !is_stopping => {
-                    is_stopping = true;
-                    self.requests.close();
-                    waits.end_all();
-                    continue;
-                }
-            };
-            match request {
-                Some(Request::Market(request, reply)) if matches!(request.query.kind, OperationKind::OfJob(_)) => {
-                    job_request(&owner, &dispatcher, *request, reply, &mut in_hand);
-                }
-                Some(Request::CheckViewLogs(attempt, user, reply)) => {
-                    check_view_logs(&owner, &dispatcher, attempt, user, reply, &mut in_hand);
-                }
-                Some(Request::Market(request, reply)) => market(&owner, *request, reply, &mut in_hand),
-                Some(Request::Explain(job, sees_names, reply)) => {
-                    explain(&owner, job, sees_names, reply, &mut in_hand);
-                }
-                Some(Request::ChangeJob(job, change, caller, reply)) => {
-                    change_job(&owner, &dispatcher, (job, change, caller), reply, &mut in_hand);
-                }
-                Some(Request::PlanSwitch(read, reply)) => answer_plan(&owner, &read, reply, &mut in_hand),
-                Some(Request::Paged(request)) => request.answer(&owner, &mut in_hand),
-                Some(Request::Stock(request)) => request.make(&owner, &dispatcher, &mut in_hand),
-                Some(Request::Read(request)) => request.make(&dispatcher, &mut in_hand),
-                Some(Request::Application(request)) => request.ask(&owner, &dispatcher, &waits, &mut in_hand),
-                Some(Request::CheckUpload(job, user, has_begun, reply)) => {
-                    // The requester may have left.
-                    let _ = reply.send(check_upload(&owner, job, &user, has_begun));
-                }
-                Some(Request::QuoteOrder(asked, reply)) => {
-                    let ((queue, max_rate, question), now) = (*asked, owner.clock().now());
-                    let quote = owner.with_engine(|engine| engine.quote_order(&queue, max_rate, &question, now));
-                    let _ = reply.send(quote);
-                }
-                Some(Request::WhatIf(question, reply)) => {
-                    let now = owner.clock().now();
-                    let _ = reply.send(owner.with_engine(|engine| engine.what_if(&question, now)));
-                }
-                None => break,
-            }
-            // Heartbeats go first.
-            tokio::task::yield_now().await;
-        }
-        while in_hand.join_next().await.is_some() {}
+    async fn job_events(&self, job: JobId, first: usize, most: usize) -> Result<Vec<JobEvent>, LedgerUnreadable> {
+        self.job_sources.read_job(move |reader| events_of(reader, job, first, most)).await
     }
 }
-
-#[cfg(test)]
-#[path = "tests/handle.rs"]
-mod tests;

@@ -1,4 +1,4 @@
-//! Requests of the web about one job: the groups of who asks are looked up first, where a list names any.
+//! Requests of the web about jobs and where they start: the groups of who asks are looked up first, where a list names any.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,130 +8,92 @@ use tokio::task::JoinSet;
 
 use crate::engine::{Caller, Event, Explained, Read, Refusal, Reply};
 use crate::mapreduce::Job;
-use crate::market::ServletRequest;
+use crate::market::Answer;
 use crate::model::{AttemptId, JobId};
-use crate::web::{JobChange, MarketReply};
+use crate::web::{ClusterPart, JobChange, MarketReply};
 
 use super::dispatch::Dispatcher;
 use super::owner::Owner;
+use super::owner_requests::OwnerThread;
 use super::stock_jobs::{Found, JobSource, read_live, with_groups};
 
-const ANSWER_BYTES: usize = 1 << 10;
-
-/// Passes a signed request to the engine, and answers once its facts are durable. Without memory it is not answered.
-pub(super) fn job_request(
-    owner: &Rc<Owner>,
-    dispatcher: &Rc<Dispatcher>,
-    request: ServletRequest,
-    reply: oneshot::Sender<MarketReply>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let Some(reservation) = owner.answer_memory().try_reserve(ANSWER_BYTES).filter(|_| !owner.is_overloaded()) else {
-        return;
-    };
-    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-    in_hand.spawn_local(async move {
-        let signer = request.verified.as_ref().map(|signer| Arc::<str>::from(signer.user.as_str()));
-        let groups = match (signer, request.query.job_asked_about()) {
-            (Some(signer), Some(job)) => dispatcher.groups_of(Some(job), &signer).await,
-            _ => Arc::new([]),
-        };
-        let (answer, wait_for) = owner.step(Event::JobRequest { request: Box::new(request), groups });
-        if let Reply::Market(result) = answer
-            && owner.wait_durable(wait_for).await.is_ok()
-        {
-            // The requester may have left.
-            let _ = reply.send(result);
-        }
-        drop(reservation);
-    });
-}
-
 /// Whether a user may see the logs of an attempt's job.
-pub(super) fn check_view_logs(
-    owner: &Rc<Owner>,
-    dispatcher: &Rc<Dispatcher>,
+pub(super) async fn check_view_logs(
+    OwnerThread { owner, dispatcher, .. }: OwnerThread,
     attempt: AttemptId,
     user: Arc<str>,
-    reply: oneshot::Sender<Result<(), Refusal>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-    in_hand.spawn_local(async move {
-        let groups = dispatcher.groups_of(Some(attempt.task.job), &user).await;
-        let caller = Caller { groups, ..Caller::named(user) };
-        let checked = owner.with_engine(|engine| engine.check_view_logs(attempt, &caller));
-        // The requester may have left.
-        let _ = reply.send(checked);
-    });
+) -> Option<Result<(), Refusal>> {
+    let groups = dispatcher.groups_of(Some(attempt.task.job), &user).await;
+    let caller = Caller { groups, ..Caller::named(user) };
+    Some(owner.with_engine(|engine| engine.check_view_logs(attempt, &caller)))
 }
 
-/// Whether a user may hand over files for a job; `has_begun`: some were before.
-pub(super) fn check_upload(owner: &Owner, job: JobId, user: &str, has_begun: bool) -> Result<(), Refusal> {
-    owner.with_engine(|engine| match has_begun && engine.is_id_of_before(job) {
-        true => Ok(()),
-        false => engine.check_upload(job, user),
-    })
-}
-
+/// Why a job has the slots that it has.
 pub(super) fn explain(
-    owner: &Rc<Owner>,
+    OwnerThread { owner, .. }: OwnerThread,
     job: JobId,
     sees_names: bool,
-    reply: oneshot::Sender<Option<Box<Explained>>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let explain = move |owner: &Owner| owner.read(|engine| engine.explain(job, sees_names, owner.clock().now()));
-    let Read { value, wait_for } = explain(owner);
-    if wait_for <= owner.durable() {
-        // The requester may have left.
-        let _ = reply.send(value.map(Box::new));
-        return;
-    }
-    drop(value);
-    let owner = owner.clone();
-    in_hand.spawn_local(async move {
-        // Repeated then, and that answer is kept: a job that keeps changing must not delay the requester forever.
-        if owner.wait_durable(wait_for).await.is_ok() {
-            let Read { value, wait_for } = explain(&owner);
-            if owner.wait_durable(wait_for).await.is_ok() {
-                let _ = reply.send(value.map(Box::new));
-            }
+) -> impl Future<Output = Option<Option<Box<Explained>>>> {
+    let explain = move |owner: &Owner| {
+        let Read { value, wait_for } = owner.with_engine(|engine| engine.explain(job, sees_names, owner.clock().now()));
+        Read { value: value.map(Box::new), wait_for }
+    };
+    let Read { value, wait_for } = explain(&owner);
+    let durable = (wait_for <= owner.durable()).then_some(value);
+    async move {
+        if durable.is_some() {
+            return durable;
         }
-    });
+        // Repeated then, and that answer is kept: a job that keeps changing must not delay the requester forever.
+        owner.wait_durable(wait_for).await.ok()?;
+        owner.when_durable(explain(&owner)).await
+    }
 }
 
-pub(super) fn change_job(
-    owner: &Rc<Owner>,
-    dispatcher: &Rc<Dispatcher>,
-    (id, change, caller): (JobId, JobChange, Caller),
-    reply: oneshot::Sender<Result<(), Refusal>>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-    in_hand.spawn_local(async move {
-        let groups = match caller.user.is_empty() {
-            true => caller.groups.clone(),
-            false => dispatcher.groups_of(Some(id), &caller.user).await,
-        };
-        let caller = Caller { groups, ..caller };
-        let event = match change {
-            JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
-            JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
-            JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
-            JobChange::Kill => Event::KillJob { id, caller },
-            JobChange::EndAttempt { attempt, is_failure } => Event::KillTask { id: attempt, fail: is_failure, caller },
-        };
-        let (answer, wait_for) = owner.step(event);
-        let result = match answer {
-            Reply::Refused(refusal) => Err(refusal),
-            _ => Ok(()),
-        };
-        if owner.wait_durable(wait_for).await.is_ok() {
-            // The requester may have left.
-            let _ = reply.send(result);
-        }
+pub(super) async fn change_job(
+    OwnerThread { owner, dispatcher, .. }: OwnerThread,
+    id: JobId,
+    change: JobChange,
+    caller: Caller,
+) -> Option<Result<(), Refusal>> {
+    let groups = match caller.user.is_empty() {
+        true => caller.groups.clone(),
+        false => dispatcher.groups_of(Some(id), &caller.user).await,
+    };
+    let caller = Caller { groups, ..caller };
+    let (reply, wait_for) = owner.step(match change {
+        JobChange::Deadline(change) => Event::SetDeadline { id, change, caller },
+        JobChange::Pool(pool) => Event::SetPool { id, pool, caller },
+        JobChange::Priority(priority) => Event::SetJobPriority { id, priority, caller },
+        JobChange::Kill => Event::KillJob { id, caller },
+        JobChange::EndAttempt { attempt, is_failure } => Event::KillTask { id: attempt, fail: is_failure, caller },
     });
+    let value = match reply {
+        Reply::Refused(refusal) => Err(refusal),
+        _ => Ok(()),
+    };
+    owner.when_durable(Read { value, wait_for }).await
+}
+
+/// Stops or resumes the start of work in a part of the cluster.
+pub(super) fn change_starts(
+    OwnerThread { owner, .. }: OwnerThread,
+    part: ClusterPart,
+    is_on: bool,
+    caller: Caller,
+) -> impl Future<Output = Option<Result<MarketReply, Refusal>>> {
+    let (reply, wait_for) = owner.step(match part {
+        ClusterPart::Worker(worker) => Event::DrainWorker { worker, is_on, caller },
+        ClusterPart::Work(target) => Event::Pause { target, is_on, caller },
+    });
+    let value = match reply {
+        Reply::Market(answer) => Some(Ok(answer)),
+        Reply::Done => Some(Ok(Ok(Answer::Frame))),
+        Reply::Refused(refusal) => Some(Err(refusal)),
+        // Without a reply the request is refused.
+        _ => None,
+    };
+    async move { owner.when_durable(Read { value: value?, wait_for }).await }
 }
 
 type Make = dyn FnOnce(&Rc<Owner>, &Rc<Dispatcher>, &mut JoinSet<()>) + Send;

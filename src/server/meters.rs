@@ -7,19 +7,19 @@ use crate::ipc::RpcMeter;
 use crate::store::StoreMeter;
 use crate::web::{OwnWork, UsedLimit};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Meters {
-    rpc: Option<RpcMeter>,
-    store: Option<StoreMeter>,
-    reloads: ReloadCounts,
+    pub(super) rpc: RpcMeter,
+    pub(super) store: Option<StoreMeter>,
+    pub(super) reloads: ReloadCounts,
     /// Most tasks of unfinished jobs.
-    max_tasks: Option<u64>,
+    pub(super) max_tasks: Option<u64>,
 }
 
 impl Meters {
-    /// What was counted; `requests`: those of the web that wait for the owner, and the most. None where nothing counts.
+    /// What was counted; `requests`: those of the web that wait for the owner, and the most. None without a store that counts.
     pub(super) fn read(&self, requests: (u64, u64)) -> Option<OwnWork> {
-        let (rpc, store) = (self.rpc.as_ref()?, self.store.as_ref()?);
+        let (rpc, store) = (&self.rpc, self.store.as_ref()?);
         let (reloads_done, reloads_failed) = self.reloads.read();
         let limit = |name, (used, most)| UsedLimit { name, used, most };
         Some(OwnWork {
@@ -36,38 +36,20 @@ impl Meters {
             max_tasks: self.max_tasks,
         })
     }
-    /// The same with what the RPC server counts, and the most tasks of unfinished jobs.
-    pub(super) fn with_rpc(self, rpc: RpcMeter, max_tasks: Option<u64>) -> Self {
-        Self { rpc: Some(rpc), max_tasks, ..self }
-    }
-
-    pub(super) fn with_store(self, store: StoreMeter) -> Self {
-        Self { store: Some(store), ..self }
-    }
-
-    pub(super) fn reload_counts(&self) -> ReloadCounts {
-        self.reloads.clone()
-    }
 }
 
 /// Counts reloads. Cheap to clone, for any thread.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct ReloadCounts(Arc<Counts>);
-
-#[derive(Debug, Default)]
-struct Counts {
-    done: AtomicU64,
-    failed: AtomicU64,
-}
+pub(crate) struct ReloadCounts(Arc<[AtomicU64; 2]>);
 
 impl ReloadCounts {
     pub(crate) fn add(&self, is_done: bool) {
-        let Counts { done, failed } = &*self.0;
-        if is_done { done } else { failed }.fetch_add(1, Ordering::Relaxed);
+        self.0[usize::from(is_done)].fetch_add(1, Ordering::Relaxed);
     }
 
     /// Those that changed what they say, and those that changed nothing.
     pub(super) fn read(&self) -> (u64, u64) {
-        (self.0.done.load(Ordering::Relaxed), self.0.failed.load(Ordering::Relaxed))
+        let [failed, done] = self.0.each_ref().map(|count| count.load(Ordering::Relaxed));
+        (done, failed)
     }
 }

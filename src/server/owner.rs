@@ -177,11 +177,7 @@ impl Owner {
         }
     }
 
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Engine) -> Read<T>) -> Read<T> {
-        read(&self.engine.borrow())
-    }
-
-    /// Queries the engine without changing it. Results that show facts must wait as [`Self::read`] requires.
+    /// Queries the engine without changing it. Results that show facts must wait until these are durable.
     pub fn with_engine<T>(&self, ask: impl FnOnce(&Engine) -> T) -> T {
         ask(&self.engine.borrow())
     }
@@ -253,6 +249,11 @@ impl Owner {
         &self.answer_memory
     }
 
+    /// Memory for an answer that cannot be asked for again; none: nothing may be done now that needs one.
+    pub(super) fn reserve_answer(&self, bytes: usize) -> Option<MemoryReservation> {
+        self.answer_memory.try_reserve(bytes).filter(|_| !self.is_overloaded())
+    }
+
     /// Completes when `number` is durable.
     pub(crate) async fn wait_durable(&self, number: FactNumber) -> Result<(), StoreGone> {
         if number <= self.durable.get() {
@@ -261,6 +262,12 @@ impl Owner {
         let (waiter, released) = oneshot::channel();
         self.hold(number, DelayedAnswer::Waiter(waiter));
         released.await.map_err(|_| StoreGone)
+    }
+
+    /// The value once what it shows is durable; none: that will not be.
+    pub(super) async fn when_durable<T>(&self, read: Read<T>) -> Option<T> {
+        let Read { value, wait_for } = read;
+        self.wait_durable(wait_for).await.ok().map(|()| value)
     }
 
     pub(crate) fn store_health(&self) -> Health {

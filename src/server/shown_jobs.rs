@@ -1,97 +1,82 @@
-//! What is shown of jobs and workers, from the owner a page at a time, from the views and from the database: no event for the owner but the question, where access lists are on, who may see a job.
+//! Where else than in the owner's memory jobs are read, and what is shown of them.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::spawn_blocking;
 
-use crate::api::{CounterSpread, JobCounter, JobDetail, JobEvent, JobTasks, LiveAttempt, TaskAttempt, Workers};
-use crate::clock::wall_ms;
-use crate::engine::{Caller, Container, JobSnapshot, Refusal, TaskCursor, TaskPage};
+use crate::api::{CounterSpread, JobCounter, JobDetail, JobEvent, TaskAttempt};
+use crate::engine::TaskCursor;
 use crate::mapreduce::{AttemptRole, Job, StoredAttempt, StoredJob};
-use crate::model::{ApplicationId, AttemptState, JobId, Kind};
+use crate::model::{AttemptState, JobId, Kind};
 use crate::scheduler::AppId;
 use crate::store::{FinishedJobReader, StoreError};
-use crate::views::{JobView, Views, ViewsReader};
-use crate::web::{ClusterPart, JobFilter, JobPartsOwner, LedgerUnreadable, MarketReply, Owner as _, OwnerGone};
+use crate::views::JobView;
+use crate::web::{LedgerUnreadable, OwnerGone};
 use crate::wire::{Counters, TaskCompletionEvent, worker_name};
 
-use super::end_notification::FailedNotifications;
-use super::handle::OwnerHandle;
-use super::paged_reads::PagedRequest;
 use super::submission::MapInputs;
 
 /// Most attempts of a job that a page is made of.
-pub(super) const MOST_ATTEMPTS: usize = 20_000;
+const MOST_ATTEMPTS: usize = 20_000;
 /// Most attempts that hold slots, on a page.
 pub(super) const MOST_LIVE: usize = 50_000;
 
-impl OwnerHandle {
-    /// Says whether access lists are on.
-    #[must_use]
-    pub(crate) fn with_acls(mut self, are_acls_on: bool) -> Self {
-        self.are_acls_on = are_acls_on;
-        self
+/// Concurrent reads of one kind.
+const READS_AT_ONE_TIME: usize = 2;
+
+/// Where else than in the owner's memory jobs are read.
+#[derive(Clone, Debug)]
+pub(crate) struct JobSources {
+    finished: Option<FinishedJobReader>,
+    /// The files of submitted jobs.
+    pub(super) inputs: MapInputs,
+    permits: Arc<Semaphore>,
+}
+
+impl JobSources {
+    pub(super) fn new(finished: Option<FinishedJobReader>, inputs: MapInputs) -> Self {
+        Self { finished, inputs, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 
-    /// Adds why owners of jobs were called in vain at their ends.
-    #[must_use]
-    pub(crate) fn with_failed_notifications(mut self, failed: FailedNotifications) -> Self {
-        self.failed_notifications = failed;
-        self
+    /// The database of finished jobs, where there is one.
+    pub(super) fn reader(&self) -> Option<FinishedJobReader> {
+        self.finished.clone()
     }
 
-    /// What facts have made, as it was published last.
-    pub(super) fn shown_views(&self) -> Option<Views> {
-        self.views.as_ref().map(ViewsReader::views)
+    /// Leave to read, as long as it is kept.
+    pub(super) async fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        // The semaphore is never closed.
+        self.permits.clone().acquire_owned().await.ok()
     }
 
-    /// A job down to its attempts; none of an unknown one.
-    pub(super) async fn read_detail(
-        &self,
-        job: JobId,
-        viewer: Caller,
-    ) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {
-        let views = self.views.as_ref().ok_or(OwnerGone)?.views();
-        if self.are_acls_on && !viewer.has_admin_role {
-            // Who may see the logs of an attempt may see the job.
-            let attempt = job.task(Kind::Map, 0).attempt(0);
-            match self.check_view_logs(attempt, viewer.user).await? {
-                Ok(()) => {}
-                Err(refusal @ Refusal::AccessDenied(_)) => return Ok(Err(refusal)),
-                // Memory does not know the job, nor its list.
-                Err(_) => return Ok(Ok(None)),
+    /// A job of before a restart; none if it cannot be read.
+    pub(super) async fn finished(&self, job: JobId) -> Option<StoredJob> {
+        let reader = self.finished.clone()?;
+        let permit = self.permit().await?;
+        let read = spawn_blocking(move || {
+            // Held until the read ends, even if no caller waits any more.
+            let _permit = permit;
+            reader.job(job)
+        });
+        match read.await {
+            Ok(Ok(found)) => found,
+            Ok(Err(error)) => {
+                tracing::warn!("cannot read the attempts of {job}: {error}");
+                None
             }
-        }
-        let known = views.job(job).cloned();
-        if let Some(known) = known.filter(|known| known.finish_ms().is_none()) {
-            return detail_of(known, false).await.map(|detail| Ok(Some(detail)));
-        }
-        match self.job_sources.finished(job).await {
-            Some(stored) => detail_of(Arc::new(JobView::of_stored(&stored)), true).await.map(|detail| Ok(Some(detail))),
-            None => Ok(Ok(None)),
+            Err(_) => None,
         }
     }
 
-    /// The newest jobs that pass a filter, at most so many, and how many more there are.
-    pub(super) async fn read_jobs(&self, filter: JobFilter, most: usize) -> Result<(Vec<JobSnapshot>, u64), OwnerGone> {
-        let views = self.views.as_ref().ok_or(OwnerGone)?.clone();
-        let read = spawn_blocking(move || views.jobs(|job| filter.passes(job), most));
-        read.await.map_err(|_| OwnerGone)
-    }
-
-    /// What holds slots now.
-    pub(super) async fn read_live_attempts(&self) -> Result<Vec<LiveAttempt>, OwnerGone> {
-        let views = self.views.as_ref().ok_or(OwnerGone)?.views();
-        spawn_blocking(move || views.live_attempts(MOST_LIVE)).await.map_err(|_| OwnerGone)
-    }
-
-    async fn read_job<T: Default + Send + 'static>(
+    /// What a blocking `read` finds; nothing without a database.
+    pub(super) async fn read_job<T: Default + Send + 'static>(
         &self,
         read: impl FnOnce(&FinishedJobReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LedgerUnreadable> {
-        let Some(reader) = self.job_sources.reader() else { return Ok(T::default()) };
-        let permit = self.job_sources.permit().await;
+        let Some(reader) = self.reader() else { return Ok(T::default()) };
+        let permit = self.permit().await;
         read_on_pool(move || {
             // Held until the read ends, even if no caller waits any more.
             let _permit = permit;
@@ -101,7 +86,7 @@ impl OwnerHandle {
     }
 }
 
-async fn detail_of(job: Arc<JobView>, is_over: bool) -> Result<JobDetail, OwnerGone> {
+pub(super) async fn detail_of(job: Arc<JobView>, is_over: bool) -> Result<JobDetail, OwnerGone> {
     spawn_blocking(move || job.detail(is_over, MOST_ATTEMPTS)).await.map_err(|_| OwnerGone)
 }
 
@@ -111,20 +96,10 @@ const MOST_SPREAD_TASKS: usize = 20_000;
 /// A counter by the names of its group and its own.
 type CounterKey = (String, String);
 
-impl JobPartsOwner for OwnerHandle {
-    async fn job_counters(&self, job: JobId) -> Result<Option<Vec<JobCounter>>, LedgerUnreadable> {
-        self.read_job(move |reader| counters_of(reader, job)).await
-    }
-
-    async fn job_events(&self, job: JobId, first: usize, most: usize) -> Result<Vec<JobEvent>, LedgerUnreadable> {
-        self.read_job(move |reader| events_of(reader, job, first, most)).await
-    }
-}
-
 pub(super) async fn read_on_pool<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
 ) -> Result<T, LedgerUnreadable> {
-    let read = tokio::task::spawn_blocking(read).await;
+    let read = spawn_blocking(read).await;
     let unreadable = |reason: String| LedgerUnreadable(reason);
     read.map_err(|error| unreadable(error.to_string()))?.map_err(|error| unreadable(error.to_string()))
 }
@@ -202,112 +177,12 @@ fn event_of(event: &TaskCompletionEvent) -> JobEvent {
 }
 
 /// Most attempts in an answer, each with a status of up to a kibibyte: what a client may be owed at a time is far more.
-const MOST_LISTED: usize = 20_000;
+pub(super) const MOST_LISTED: usize = 20_000;
 /// An answer ends with the attempt that reaches this size, bytes.
-const MOST_BYTES: usize = 1 << 20;
-const MOST_WORKERS: usize = 100_000;
-
-impl OwnerHandle {
-    /// Adds the jobs in the database: those of before a restart, and keys of tickets.
-    #[must_use]
-    pub(crate) fn with_finished_jobs(mut self, finished: FinishedJobReader) -> Self {
-        self.job_sources.set_finished(finished);
-        self
-    }
-
-    /// Adds the files of submitted jobs.
-    #[must_use]
-    pub(crate) fn with_map_inputs(mut self, inputs: MapInputs) -> Self {
-        self.job_sources.set_inputs(inputs);
-        self
-    }
-
-    /// Heartbeats go between two pages. Jobs of before a restart are read from the database, what maps read from the job's own file.
-    pub(super) async fn read_tasks(
-        &self,
-        job: JobId,
-        is_running_only: bool,
-        viewer: Option<Caller>,
-        first: u64,
-    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        let mut from = TaskCursor(first);
-        let mut attempts: Vec<(TaskAttempt, Option<i64>)> = Vec::new();
-        let mut bytes = 0;
-        let last = loop {
-            let viewer = viewer.clone();
-            let asked = self.request_page(|reply| PagedRequest::Tasks { job, is_running_only, viewer, from, reply });
-            let mut page = match asked.await? {
-                Ok(Some(page)) => page,
-                other => return Ok(other.map(|_| None)),
-            };
-            bytes += page.attempts.iter().map(|(attempt, _)| attempt.shown_bytes()).sum::<usize>();
-            attempts.append(&mut page.attempts);
-            match page.next.filter(|_| attempts.len() < MOST_LISTED && bytes < MOST_BYTES) {
-                Some(next) => from = next,
-                None => break page,
-            }
-        };
-        let TaskPage { state, user, output, submit_dir, is_over, is_in_store_alone, next, .. } = last;
-        let mut next = next.map(|TaskCursor(next)| next);
-        let attempts = if is_in_store_alone {
-            let stored = self.job_sources.finished(job).await.filter(|_| !is_running_only);
-            let attempts;
-            (attempts, next) = stored.map(|stored| stored_attempts(&stored, TaskCursor(first))).unwrap_or_default();
-            attempts
-        } else {
-            let inputs = self.job_sources.inputs.as_ref().filter(|_| !is_over);
-            match inputs {
-                Some(inputs) => inputs.add_to(job, &user, submit_dir, attempts).await,
-                None => attempts.into_iter().map(|(attempt, _)| attempt).collect(),
-            }
-        };
-        Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts, next })))
-    }
-
-    /// A job that is over with its attempts.
-    pub(super) async fn read_ended(&self, job: JobId) -> Option<Arc<JobView>> {
-        self.job_sources.finished(job).await.map(|stored| Arc::new(JobView::of_stored(&stored)))
-    }
-
-    /// Complete containers of an application with higher numbers than `after`, at most so many.
-    pub(super) async fn read_complete(
-        &self,
-        application: ApplicationId,
-        after: u64,
-        failed_only: bool,
-        most: usize,
-    ) -> Result<Vec<Container>, LedgerUnreadable> {
-        let Some(on_disk) = &self.applications_on_disk else { return Ok(Vec::new()) };
-        let read = on_disk.containers().complete(application, after, failed_only, most);
-        read.await.map_err(|refusal| LedgerUnreadable(refusal.to_string()))
-    }
-
-    pub(super) async fn read_workers(&self) -> Result<Workers, OwnerGone> {
-        let mut workers = Vec::new();
-        let mut after: Option<Arc<str>> = None;
-        loop {
-            let mut page = self.request_page(|reply| PagedRequest::Workers { after, reply }).await?;
-            workers.append(&mut page.workers);
-            let is_full = workers.len() >= MOST_WORKERS;
-            match page.next {
-                Some(next) if !is_full => after = Some(next),
-                next => return Ok(Workers { at_ms: wall_ms(), workers, has_more: next.is_some() }),
-            }
-        }
-    }
-
-    pub(super) async fn request_starts(
-        &self,
-        part: ClusterPart,
-        is_stopped: bool,
-        caller: Caller,
-    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        self.request_page(|reply| PagedRequest::Starts { part, is_stopped, caller, reply }).await
-    }
-}
+pub(super) const MOST_BYTES: usize = 1 << 20;
 
 /// The attempts of a job of before a restart from the `first` on, and which one follows.
-fn stored_attempts(stored: &StoredJob, first: TaskCursor) -> (Vec<TaskAttempt>, Option<u64>) {
+pub(super) fn stored_attempts(stored: &StoredJob, first: TaskCursor) -> (Vec<TaskAttempt>, Option<u64>) {
     let spec = &stored.accepted.spec;
     let word = |number: i32, count: u32, work: &str| match i64::from(number) - i64::from(count) {
         ..0 => work.to_owned(),

@@ -2,63 +2,44 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::io::AsyncReadExt as _;
-use tokio::sync::{Semaphore, oneshot};
-use tokio::task::JoinSet;
+use tokio::sync::Semaphore;
 
 use crate::ipc::Service as _;
-use crate::web::{OwnerGone, ReadRefusal, SignedRead};
+use crate::web::{ReadRefusal, SignedRead};
 use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, decode_call};
 
-use super::dispatch::Dispatcher;
+use super::owner_requests::{OwnerThread, RequestSender};
 
 const MAX_ANSWER_BYTES: u64 = 16 << 20;
 /// Concurrent reads, each of which may keep an answer.
 static READS: Semaphore = Semaphore::const_new(4);
 
-/// A read for the owner's thread; the answer comes on the stream.
-#[derive(Debug)]
-pub(super) struct ReadRequest {
+/// Makes a call, unless too many wait; the answer comes on the stream.
+fn make_call(
+    OwnerThread { dispatcher, .. }: OwnerThread,
     call: Call,
     user: Arc<str>,
     has_admin_role: bool,
-    reply: oneshot::Sender<io::Result<TcpStream>>,
-}
-
-impl ReadRequest {
-    /// Makes the call, unless too many wait.
-    pub(super) fn make(self, dispatcher: &Rc<Dispatcher>, in_hand: &mut JoinSet<()>) {
-        let Self { call, user, has_admin_role, reply } = self;
-        if !dispatcher.has_room() {
-            return;
-        }
-        let dispatcher = dispatcher.clone();
-        in_hand.spawn_local(async move {
-            let made = dispatcher.local_calls().call(&dispatcher, call, user, has_admin_role).await;
-            // The requester may have left.
-            let _ = reply.send(made.and_then(tokio::net::TcpStream::into_std));
-        });
+) -> impl Future<Output = Option<io::Result<TcpStream>>> {
+    let has_room = dispatcher.has_room();
+    async move {
+        let calls = has_room.then(|| dispatcher.local_calls())?;
+        let made = calls.call(&dispatcher, call, user, has_admin_role).await;
+        Some(made.and_then(tokio::net::TcpStream::into_std))
     }
 }
 
-/// The answer to a call that `send` gives to the owner.
-pub(super) async fn answer_read<R>(
-    read: SignedRead,
-    send: impl FnOnce(Box<ReadRequest>) -> R,
-) -> Result<Vec<u8>, ReadRefusal>
-where
-    R: Future<Output = Result<(), OwnerGone>>,
-{
+/// The answer to a call that the owner's thread makes.
+pub(super) async fn answer_read(requests: &RequestSender, read: SignedRead) -> Result<Vec<u8>, ReadRefusal> {
     let SignedRead { frame, user, has_admin_role } = read;
     let call = read_in(&frame)?;
     let unavailable = |error: &dyn std::fmt::Display| ReadRefusal::Unavailable(error.to_string());
     let _permit = READS.acquire().await.map_err(|error| unavailable(&error))?;
-    let (reply, made) = oneshot::channel();
-    send(Box::new(ReadRequest { call, user, has_admin_role, reply })).await?;
-    let stream = made.await.map_err(|_| OwnerGone)?.and_then(tokio::net::TcpStream::from_std);
+    let made = requests.ask(move |thread| make_call(thread, call, user, has_admin_role)).await?;
+    let stream = made.and_then(tokio::net::TcpStream::from_std);
     let mut answer = Vec::new();
     let mut stream = stream.map_err(|error| unavailable(&error))?.take(MAX_ANSWER_BYTES + 1);
     stream.read_to_end(&mut answer).await.map_err(|error| unavailable(&error))?;

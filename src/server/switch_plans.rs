@@ -1,11 +1,9 @@
 //! Plans of a switch of the scheduler: by the files as they are now, against the live state.
 
 use std::cell::RefCell;
-use std::rc::Rc;
 use std::sync::Arc;
 
 use tokio::sync::{Semaphore, oneshot};
-use tokio::task::JoinSet;
 
 use crate::api::{SetKey, SwitchPlan, SwitchRefusal};
 use crate::config::blanked::shown_value;
@@ -13,7 +11,7 @@ use crate::config::settings::{
     BudgetStoreKind, DYNAMIC_CLASS, LoadOptions, MarketSettings, SchedulerName, UnknownScheduler, scheduler_keys,
 };
 use crate::config::{Settings, keys};
-use crate::engine::SchedulerWish;
+use crate::engine::{Read, SchedulerWish};
 use crate::market::BudgetLine;
 use crate::store::{BudgetBackEnd as _, CommandBackEnd, Health, PostgresBackEnd, read_budgets};
 use crate::web::{OwnerGone, PlanQuestion, PlanRefusal};
@@ -21,6 +19,7 @@ use crate::web::{OwnerGone, PlanQuestion, PlanRefusal};
 use super::acl_file::AclFile;
 use super::engine_config::{policy, queue_configs};
 use super::owner::Owner;
+use super::owner_requests::OwnerThread;
 
 /// Reads the files for plans of pages, one at a time.
 #[derive(Clone, Debug)]
@@ -57,20 +56,13 @@ impl PlannedSwitches {
     }
 }
 
-/// Answers once what the plan shows is durable.
+/// The plan once what it shows is durable.
 pub(super) fn answer_plan(
-    owner: &Rc<Owner>,
+    OwnerThread { owner, .. }: OwnerThread,
     read: &ReadWish,
-    reply: oneshot::Sender<SwitchPlan>,
-    in_hand: &mut JoinSet<()>,
-) {
-    let (plan, owner) = (plan_switch(owner, read), owner.clone());
-    in_hand.spawn_local(async move {
-        if owner.wait_durable(owner.last_fact()).await.is_ok() {
-            // The requester may have left.
-            let _ = reply.send(plan);
-        }
-    });
+) -> impl Future<Output = Option<SwitchPlan>> + use<> {
+    let shown = Read { value: plan_switch(&owner, read), wait_for: owner.last_fact() };
+    async move { owner.when_durable(shown).await }
 }
 
 /// What a switch would do now.

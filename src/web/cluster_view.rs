@@ -8,6 +8,7 @@ use axum::http::{HeaderValue, Response};
 use tokio::time::timeout;
 
 use crate::engine::ClusterSnapshot;
+use crate::views::LookAt;
 
 use super::owner::{Health, Owner, OwnerGone};
 use super::state::{ANSWER_TIMEOUT, WebState};
@@ -32,8 +33,8 @@ impl ClusterView {
 
     /// The same with the jobs of its report.
     pub(super) async fn with_jobs<O: Owner>(state: &WebState<O>) -> Result<Self, String> {
-        let overview = timeout(ANSWER_TIMEOUT, state.owner.overview_with_jobs()).await;
-        Self::found(state, overview.ok().and_then(Result::ok))
+        let shown = timeout(ANSWER_TIMEOUT, state.owner.shown(LookAt::Policy)).await;
+        Self::found(state, shown.ok().and_then(Result::ok).map(|shown| shown.overview))
     }
 
     /// A snapshot that was found; none: there is none to be had.

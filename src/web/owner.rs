@@ -21,14 +21,16 @@ use super::stock::StockOwner;
 
 pub use super::owner_gone::{LedgerUnreadable, OwnerGone};
 
-/// The way to the owner of all state.
+/// The way to the owner of all state. Without methods of its own it answers that the owner is gone.
 pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + 'static {
     /// Passes a `/scheduler` request to the engine. Completes when everything that the answer shows is durable.
     ///
     /// # Errors
     ///
     /// [`OwnerGone`] if no answer will come. The operation may have been performed.
-    fn market(&self, request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send;
+    fn market(&self, _request: ServletRequest) -> impl Future<Output = Result<MarketReply, OwnerGone>> + Send {
+        gone()
+    }
 
     /// Whether it is a JobTracker that runs: only then what asks one, or changes something, has an address.
     fn is_live(&self) -> bool {
@@ -62,77 +64,95 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     /// Why a job has the slots that it has; none for an unknown job. `sees_names`: whether other queues may be named.
     fn explain(
         &self,
-        job: JobId,
-        sees_names: bool,
-    ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send;
+        _job: JobId,
+        _sees_names: bool,
+    ) -> impl Future<Output = Result<Option<Box<Explained>>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// A job with its attempts, or with those that have not ended, from the `first` on, as an answer before has named it; none for
     /// an unknown job. The job's access lists must let
     /// a `viewer` see it.
     fn tasks(
         &self,
-        job: JobId,
-        is_running_only: bool,
-        viewer: Option<Caller>,
-        first: u64,
-    ) -> impl Future<Output = Result<Result<Option<JobTasks>, Refusal>, OwnerGone>> + Send;
+        _job: JobId,
+        _is_running_only: bool,
+        _viewer: Option<Caller>,
+        _first: u64,
+    ) -> impl Future<Output = Result<Result<Option<JobTasks>, Refusal>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// All workers.
-    fn workers(&self) -> impl Future<Output = Result<Workers, OwnerGone>> + Send;
+    fn workers(&self) -> impl Future<Output = Result<Workers, OwnerGone>> + Send {
+        gone()
+    }
 
     /// Stops or resumes the start of work in a part of the cluster, in the name of a caller. Completes when the change is
     /// durable.
     fn change_starts(
         &self,
-        part: ClusterPart,
-        is_stopped: bool,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Result<MarketReply, Refusal>, OwnerGone>> + Send;
+        _part: ClusterPart,
+        _is_stopped: bool,
+        _caller: Caller,
+    ) -> impl Future<Output = Result<Result<MarketReply, Refusal>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// Changes a job in the name of a caller; forms of pages name no user. Completes when the change is durable.
     fn change_job(
         &self,
-        job: JobId,
-        change: JobChange,
-        caller: Caller,
-    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
+        _job: JobId,
+        _change: JobChange,
+        _caller: Caller,
+    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// Whether a user may see the logs of an attempt's job.
     fn check_view_logs(
         &self,
-        attempt: AttemptId,
-        user: Arc<str>,
-    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send;
+        _attempt: AttemptId,
+        _user: Arc<str>,
+    ) -> impl Future<Output = Result<Result<(), Refusal>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// A ticket for the logs of an attempt, for a user who may see them; none if the key of the job is not kept. Does
     /// not use the owner thread.
     fn log_ticket(
         &self,
-        attempt: AttemptId,
-    ) -> impl Future<Output = Result<Option<LogTicket>, LedgerUnreadable>> + Send;
+        _attempt: AttemptId,
+    ) -> impl Future<Output = Result<Option<LogTicket>, LedgerUnreadable>> + Send {
+        std::future::ready(Ok(None))
+    }
 
     /// Whether a job would be accepted with its deadline; none unless the constraint scheduler rules. Changes nothing.
     fn what_if(
         &self,
-        question: DeadlineQuestion,
-    ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send;
+        _question: DeadlineQuestion,
+    ) -> impl Future<Output = Result<Option<WhatIfAnswer>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// What a switch of the scheduler would do now. Asks the owner thread, one plan at a time. Changes nothing.
     fn plan_switch(&self, _question: PlanQuestion) -> impl Future<Output = Result<SwitchPlan, PlanRefusal>> + Send {
-        std::future::ready(Err(OwnerGone.into()))
+        gone()
     }
 
     /// What a deadline order of a queue would buy at the next tick. Changes nothing.
     fn quote_order(
         &self,
-        queue: QueueName,
-        max_rate: Credits,
-        question: DeadlineQuestion,
-    ) -> impl Future<Output = Result<Result<OrderQuote, MarketError>, OwnerGone>> + Send;
+        _queue: QueueName,
+        _max_rate: Credits,
+        _question: DeadlineQuestion,
+    ) -> impl Future<Output = Result<Result<OrderQuote, MarketError>, OwnerGone>> + Send {
+        gone()
+    }
 
     /// The response to a call of job clients, by a signer.
     fn read_by_call(&self, _read: SignedRead) -> impl Future<Output = Result<Vec<u8>, ReadRefusal>> + Send {
-        std::future::ready(Err(OwnerGone.into()))
+        gone()
     }
 
     /// Begins to store a file that a client hands over for a job.
@@ -158,20 +178,9 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     /// A snapshot of the cluster; the jobs of its report may be missing or old. Does not use the owner thread.
     fn overview(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send;
 
-    /// The same with the jobs of its report.
-    fn overview_with_jobs(&self) -> impl Future<Output = Result<Arc<ClusterSnapshot>, OwnerGone>> + Send {
-        self.overview()
-    }
-
     /// All that is shown at one moment, facts and what is none. Does not use the owner thread.
-    fn shown(&self, at: LookAt) -> impl Future<Output = Result<Shown, OwnerGone>> + Send {
-        async move {
-            let overview = match at {
-                LookAt::Cluster => self.overview().await?,
-                LookAt::Policy | LookAt::OfLate => self.overview_with_jobs().await?,
-            };
-            Ok(Shown { overview, ..Shown::default() })
-        }
+    fn shown(&self, _at: LookAt) -> impl Future<Output = Result<Shown, OwnerGone>> + Send {
+        async move { Ok(Shown { overview: self.overview().await?, ..Shown::default() }) }
     }
 
     /// What was shown at one of the last generations; none: it is not kept. Does not use the owner thread.
@@ -232,7 +241,9 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
     }
 
     /// The present content of the ACL file, or the last one that could be read. Never blocks.
-    fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send;
+    fn acl(&self) -> impl Future<Output = Arc<Acl>> + Send {
+        std::future::ready(Arc::default())
+    }
 
     /// What the daemon has counted of its own work; none where there is no daemon. Answers at once, even if the owner does not.
     fn own_work(&self) -> Option<OwnWork> {
@@ -241,6 +252,10 @@ pub trait Owner: ApplicationOwner + JobPartsOwner + StockOwner + Send + Sync + '
 
     /// Health of the daemon. Answers at once, even if the owner does not.
     fn health(&self) -> Health;
+}
+
+async fn gone<T, E: From<OwnerGone>>() -> Result<T, E> {
+    Err(OwnerGone.into())
 }
 
 /// A part of the cluster in which work starts or does not.

@@ -98,13 +98,20 @@ fn daemon(wanted: DaemonOptions) -> (Daemon, tokio::net::TcpListener, InProcessD
     let lines: Vec<BudgetLine> = budget_file::parse(wanted.budgets, "budgets").unwrap();
     engine.seed_budgets(lines, now);
     let (gate, sink) = GatedStore::alone(FactNumber(0));
-    let parts =
-        DaemonParts { settings: &settings, rpc_limits: wanted.limits, engine, sink, clock, acl, budget_image: None };
-    let (daemon, handle) = Daemon::new(parts);
     let read_model = ReadModel::load(&LoadedState::default(), 1_000);
     let load_again = || Ok(ReadModel::load(&LoadedState::default(), 1_000));
-    let (views, feed) = follow(read_model, gate.follow(), load_again, clock).unwrap();
-    let (daemon, handle) = (daemon.with_views(feed), handle.with_views(views));
+    let views = follow(read_model, gate.follow(), load_again, clock).unwrap();
+    let (daemon, handle) = Daemon::new(DaemonParts {
+        settings: &settings,
+        rpc_limits: wanted.limits,
+        engine,
+        sink,
+        clock,
+        acl,
+        budget_image: None,
+        views: Some(views),
+        web: None,
+    });
     // The facts of the start itself, without which no job id is issued.
     gate.release_held();
     let listener = listen(SocketAddr::new(wanted.address.unwrap_or(Ipv4Addr::LOCALHOST.into()), 0)).unwrap();

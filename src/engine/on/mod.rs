@@ -88,5 +88,3 @@ pub use snapshot::{
 pub(crate) use task_page::{TaskCursor, TaskPage};
 pub(crate) use volatile::{ChangedList, VolatileDelta, VolatileWalk};
 pub use what_if::DeadlineQuestion;
-
-pub(crate) use worker_page::WorkerPage;

@@ -5,19 +5,16 @@ use std::sync::atomic::Ordering;
 
 use crate::api::applications::ContainerState;
 use crate::api::{
-    CounterSpread, JobCounter, JobEvent, JobTasks, LogTicket, MovementReason, OrderQuote, PriceHistory, PricePoint,
-    Report, ReportRow, ReportSubject, SpendingHistory, Statement, StatementRow, SwitchPlan, WhatIfAnswer, WorkRow,
-    Workers,
+    CounterSpread, JobCounter, JobEvent, MovementReason, PriceHistory, PricePoint, Report, ReportRow, ReportSubject,
+    SpendingHistory, Statement, StatementRow, SwitchPlan, WorkRow,
 };
-use crate::engine::{Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, Refusal};
-use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{ApplicationId, AttemptId, AttemptState, Credits, FactNumber, JobId, Kind, PerKind, QueueName};
+use crate::engine::{Caller, ClusterSnapshot, Container, Explained, Refusal};
+use crate::market::{Acl, HistoryPage, ReportRequest, StatementPage};
+use crate::model::{ApplicationId, AttemptId, AttemptState, FactNumber, JobId, Kind, PerKind, QueueName};
 use crate::store::{FactBatch, LoadedState};
 use crate::views::{Generation, JobView, LastExplanation, LookAt, QueueSample, ReadModel, Sample, Samples, Shown};
 use crate::web::applications::ApplicationOwner;
-use crate::web::owner::{
-    ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
-};
+use crate::web::owner::{Health, LedgerUnreadable, MarketPresence, Owner, OwnerGone};
 use crate::web::{JobPartsOwner, PlanQuestion, PlanRefusal, StockOwner, StockRead};
 
 use super::plan::plan;
@@ -189,57 +186,13 @@ impl Owner for Handle {
         self.0.acl()
     }
 
-    async fn market(&self, _request: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        Err(OwnerGone)
-    }
-
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn explain(&self, _job: JobId, _sees_names: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn tasks(
-        &self,
-        _job: JobId,
-        _is_running_only: bool,
-        _viewer: Option<Caller>,
-        _first: u64,
-    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn workers(&self) -> Result<Workers, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn change_starts(
-        &self,
-        _part: ClusterPart,
-        _is_stopped: bool,
-        _caller: Caller,
-    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn change_job(
-        &self,
-        _job: JobId,
-        _change: JobChange,
-        _caller: Caller,
-    ) -> Result<Result<(), Refusal>, OwnerGone> {
         Err(OwnerGone)
     }
 
     async fn check_view_logs(&self, _attempt: AttemptId, user: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
         // The list of every job names bob, and carol is in no list.
         Ok(if &*user == "bob" { Ok(()) } else { Err(Refusal::AccessDenied(format!("{user} may not"))) })
-    }
-
-    async fn log_ticket(&self, _attempt: AttemptId) -> Result<Option<LogTicket>, LedgerUnreadable> {
-        Ok(None)
     }
 
     async fn plan_switch(&self, question: PlanQuestion) -> Result<SwitchPlan, PlanRefusal> {
@@ -250,18 +203,5 @@ impl Owner for Handle {
             ("fifo", _) => Err(PlanRefusal::Busy),
             (other, _) => Err(PlanRefusal::UnknownScheduler(format!("{other:?} is not a scheduler: expected fifo"))),
         }
-    }
-
-    async fn what_if(&self, _question: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn quote_order(
-        &self,
-        _queue: QueueName,
-        _max_rate: Credits,
-        _question: DeadlineQuestion,
-    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        Err(OwnerGone)
     }
 }

@@ -8,20 +8,16 @@ use hyper::service::Service as _;
 use hyper_util::service::TowerToHyperService;
 
 use super::super::super::state::JobForms;
-use crate::api::{JobTasks, OrderQuote, PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer, Workers};
+use crate::api::{PriceHistory, Report, SpendingHistory, Statement, WhatIfAnswer};
 use crate::engine::{
-    Caller, ClusterSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, QueueSnapshot, Refusal, ReportedCounts,
+    Caller, ClusterSnapshot, DeadlineQuestion, JobSnapshot, LiveJob, QueueSnapshot, Refusal, ReportedCounts,
     TrackerSnapshot, WindowCounts,
 };
 use crate::http::{LocalCaller, ServedNames, WebLimits};
-use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest, StatementPage};
-use crate::model::{
-    AttemptId, AttemptState, Credits, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId,
-};
+use crate::market::{HistoryPage, ReportRequest, StatementPage};
+use crate::model::{AttemptState, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId};
 use crate::web::applications::ApplicationOwner;
-use crate::web::owner::{
-    ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
-};
+use crate::web::owner::{Health, JobChange, LedgerUnreadable, MarketPresence, Owner, OwnerGone};
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::stock::{
     FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockHistoryPlace,
@@ -357,10 +353,6 @@ impl Recorded {
 }
 
 impl Owner for Recorded {
-    async fn market(&self, _: ServletRequest) -> Result<MarketReply, OwnerGone> {
-        Err(OwnerGone)
-    }
-
     fn market_presence(&self) -> MarketPresence {
         self.market.unwrap_or(MarketPresence::Absent)
     }
@@ -385,33 +377,6 @@ impl Owner for Recorded {
         Err(LedgerUnreadable(String::new()))
     }
 
-    async fn explain(&self, _: JobId, _: bool) -> Result<Option<Box<Explained>>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn tasks(
-        &self,
-        _: JobId,
-        _: bool,
-        _: Option<Caller>,
-        _: u64,
-    ) -> Result<Result<Option<JobTasks>, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn workers(&self) -> Result<Workers, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn change_starts(
-        &self,
-        _: ClusterPart,
-        _: bool,
-        _: Caller,
-    ) -> Result<Result<MarketReply, Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
     async fn change_job(
         &self,
         job: JobId,
@@ -428,33 +393,12 @@ impl Owner for Recorded {
         Ok(Ok(()))
     }
 
-    async fn check_view_logs(&self, _: AttemptId, _: Arc<str>) -> Result<Result<(), Refusal>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
-    async fn log_ticket(&self, _: AttemptId) -> Result<Option<crate::api::LogTicket>, LedgerUnreadable> {
-        Ok(None)
-    }
-
     async fn what_if(&self, _: DeadlineQuestion) -> Result<Option<WhatIfAnswer>, OwnerGone> {
         Ok(None)
     }
 
-    async fn quote_order(
-        &self,
-        _: QueueName,
-        _: Credits,
-        _: DeadlineQuestion,
-    ) -> Result<Result<OrderQuote, MarketError>, OwnerGone> {
-        Err(OwnerGone)
-    }
-
     async fn overview(&self) -> Result<Arc<ClusterSnapshot>, OwnerGone> {
         Ok(Arc::new(self.overview.clone()))
-    }
-
-    async fn acl(&self) -> Arc<Acl> {
-        Arc::default()
     }
 
     fn health(&self) -> Health {

@@ -64,10 +64,15 @@ pub(crate) fn largest_units(seconds: u64) -> Vec<(u64, &'static str)> {
     }
 }
 
-/// Parses a date, or a date with a time, epoch ms; of UTC unless it says otherwise.
-fn parse_utc_ms(text: &str) -> Option<i64> {
-    let in_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| in_utc());
+/// A date, or a date with a time, epoch ms; in UTC unless it says otherwise.
+pub(crate) fn parse_utc_ms(text: &str) -> Option<i64> {
+    parse_time_in(text, &TimeZone::UTC)
+}
+
+/// The same, in this zone unless it says otherwise.
+pub(crate) fn parse_time_in(text: &str, zone: &TimeZone) -> Option<i64> {
+    let local = || Ok(text.parse::<DateTime>()?.to_zoned(zone.clone())?.timestamp());
+    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| local());
     time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
 }
 

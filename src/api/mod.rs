@@ -34,7 +34,9 @@ pub(crate) use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus,
 pub use deadline::WhatIfAnswer;
 pub(crate) use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost};
 pub(crate) use decision::{Decision, PreemptionNumbers, ShortOfSlots};
-pub(crate) use due_text::{DueText, largest_units, parse_duration_ms, passed_text, span_text};
+pub(crate) use due_text::{
+    DueText, largest_units, parse_duration_ms, parse_time_in, parse_utc_ms, passed_text, span_text,
+};
 pub(crate) use exact_decimal::ExactDecimal;
 pub use explanation::Explanation;
 pub(crate) use explanation::{

@@ -270,9 +270,5 @@ fn pools(slots: PerKind<u32>, containers: Option<u32>) -> String {
 }
 
 fn about_jobs(what: &str, jobs: &[JobId]) -> Option<String> {
-    let mut names: Vec<String> = jobs.iter().take(NAMED_JOBS).map(ToString::to_string).collect();
-    if let Some(more) = jobs.len().checked_sub(NAMED_JOBS).filter(|more| *more > 0) {
-        names.push(format!("and {more} more"));
-    }
-    (!jobs.is_empty()).then(|| format!("{} {what}: {}", jobs.len(), names.join(", ")))
+    (!jobs.is_empty()).then(|| format!("{} {what}: {}", jobs.len(), names(jobs)))
 }

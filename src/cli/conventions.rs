@@ -41,10 +41,17 @@ fn with_conventions_at(command: Command, path: &str) -> Command {
         false => with_short(arg, path),
     });
     let command = command.mut_args(with_negative_values);
-    let help = [command.get_after_help().map(ToString::to_string), examples_text(path), Some(manual_text(path))];
+    let own = command.get_after_help().map(ToString::to_string);
+    let examples = if command.has_subcommands() { None } else { examples_text(path) };
+    let help = [own.clone(), examples, Some(manual_text(path))];
     let help = help.into_iter().flatten().collect::<Vec<_>>().join("\n\n");
     command.after_help(help).mut_subcommands(|below| {
         let path = format!("{path} {}", below.get_name());
+        // The exit codes of a group are those of its commands.
+        let below = match (below.get_after_help(), &own) {
+            (None, Some(own)) => below.after_help(own),
+            _ => below,
+        };
         with_conventions_at(below, &path)
     })
 }
@@ -71,13 +78,18 @@ fn with_short(arg: Arg, path: &str) -> Arg {
 }
 
 fn examples_text(path: &str) -> Option<String> {
-    let (_, lines) = EXAMPLES.iter().find(|(of, _)| *of == path)?;
-    let width = lines.iter().map(|(line, _)| line.len()).max().unwrap_or_default();
+    let lines: Vec<_> = EXAMPLES.iter().filter(|(line, _)| is_of(line, path)).collect();
+    let width = lines.iter().map(|(line, _)| line.len()).max()?;
     let shown = lines.iter().map(|(line, what)| match what.is_empty() {
         true => format!("\n  {line}"),
         false => format!("\n  {line:width$}  # {what}"),
     });
     Some(format!("Examples:{}", shown.collect::<String>()))
+}
+
+/// Whether a line gives the command of that path.
+fn is_of(line: &str, path: &str) -> bool {
+    line.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
 }
 
 fn manual_text(path: &str) -> String {

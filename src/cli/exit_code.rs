@@ -9,6 +9,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 pub(super) const WRONG_USAGE: u8 = 2;
 /// A denial, and a missing signature.
 pub(super) const DENIED: u8 = 3;
+/// No valid answer.
+pub(super) const UNREACHABLE: u8 = 4;
 /// Ctrl-C, as is usual for shells.
 pub(super) const INTERRUPTED: u8 = 130;
 

@@ -5,15 +5,12 @@ use crate::cli::values::whole_number;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 use crate::model::Credits;
 
-use super::exit_code::{DENIED, WRONG_USAGE};
+use super::exit_code::{DENIED, UNREACHABLE, WRONG_USAGE};
 use super::market_text::{Form, columns, json, lines, render_price, render_time};
 use super::place::{PlaceArguments, PlaceError};
 use super::signer::{SignerArguments, SignerError};
 use super::time_text::{InvalidTime, format_time, parse_time_ms};
 use super::values::UserFilter;
-
-/// Exit code without a valid answer.
-const UNREACHABLE: u8 = 4;
 
 /// Options of all market commands: server, signer, output form.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -136,7 +133,12 @@ impl MarketArguments {
 pub(super) fn wait_for<T>(
     request: impl Future<Output = Result<T, MarketCommandError>>,
 ) -> Result<T, MarketCommandError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(request)
+    block_on(request)
+}
+
+/// Runs `command` to its end on this thread.
+pub(super) fn block_on<T, E: From<std::io::Error>>(command: impl Future<Output = Result<T, E>>) -> Result<T, E> {
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(command)
 }
 
 /// Options of `price`.

@@ -17,7 +17,7 @@ pub(super) enum Form {
 }
 
 /// A queue as it is now; as published at the last tick where the server says no more.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct QueueRow {
     queue: String,
     budget: String,
@@ -76,30 +76,9 @@ impl From<QueueStatus> for QueueRow {
 
 impl From<QueueLine> for QueueRow {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
-        let rate = spending.clone();
-        let (bid, quota, running, lasts_s, allowance, orders) = (None, None, None, None, None, Vec::new());
-        let cannot_run = None;
-        Self {
-            queue,
-            budget,
-            bid,
-            spending,
-            rate,
-            share,
-            quota,
-            running,
-            used,
-            pending,
-            cannot_run,
-            lasts_s,
-            allowance,
-            orders,
-        }
+        Self { queue, budget, rate: spending.clone(), spending, share, used, pending, ..Self::default() }
     }
 }
-
-/// The column after that of used slots.
-const AFTER_USED: usize = 6;
 
 /// Queues, one a line, and their orders.
 pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
@@ -107,24 +86,11 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
         return json(&rows);
     }
     let has_containers = rows.iter().any(|row| row.container_slots() > 0);
-    let mut heads = vec!["queue", "budget", "bid", "rate", "share", "used", "pending", "lasts"];
-    if has_containers {
-        heads.insert(AFTER_USED, "in containers");
-    }
-    let mut table = columns(&heads, 1);
     let mut more = String::new();
-    for row in rows {
+    let cells = rows.iter().map(|row| {
         let QueueRow {
             queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, cannot_run, ..
         } = row;
-        let bid = bid.as_deref().unwrap_or("-");
-        let (used, pending, lasts) = (used.to_string(), pending.to_string(), format_duration(*lasts_s));
-        let in_containers = row.container_slots().to_string();
-        let mut cells: Vec<&str> = vec![queue, budget, bid, spending, share, &used, &pending, &lasts];
-        if has_containers {
-            cells.insert(AFTER_USED, &in_containers);
-        }
-        table.add_row(cells);
         if let Some(why) = cannot_run {
             more.push_str(&format!("{queue} buys nothing: {why}\n"));
         }
@@ -134,8 +100,19 @@ pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
         for order in orders {
             more.push_str(&format!("order for {}: {}\n", order.job, order_text(order)));
         }
-    }
-    let text = lines(&table);
+        let bid = bid.clone().unwrap_or_else(|| "-".to_owned());
+        [
+            vec![queue.clone(), budget.clone(), bid, spending.clone(), share.clone(), used.to_string()],
+            vec![row.container_slots().to_string()],
+            vec![pending.to_string(), format_duration(*lasts_s)],
+        ]
+    });
+    let groups = [
+        (true, &["queue", "budget", "bid", "rate", "share", "used"][..]),
+        (has_containers, &["in containers"]),
+        (true, &["pending", "lasts"]),
+    ];
+    let text = lines(&columns_of(groups, &["queue"], cells));
     if more.is_empty() { text } else { format!("{text}\n{more}") }
 }
 
@@ -266,6 +243,28 @@ pub(super) fn columns(heads: &[&str], left: usize) -> Table {
     }
     for column in table.column_iter_mut().skip(left) {
         column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A table of the groups of columns that are to be shown, with the cells of each row by group; the columns named in `left` are aligned
+/// left, the others right.
+pub(super) fn columns_of<const N: usize>(
+    groups: [(bool, &[&str]); N],
+    left: &[&str],
+    rows: impl IntoIterator<Item = [Vec<String>; N]>,
+) -> Table {
+    let heads: Vec<&str> =
+        groups.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, heads)| *heads).copied().collect();
+    let mut table = columns(&heads, 0);
+    for (column, head) in table.column_iter_mut().zip(&heads) {
+        if left.contains(head) {
+            column.set_cell_alignment(CellAlignment::Left);
+        }
+    }
+    for row in rows {
+        let shown = row.into_iter().zip(groups).filter(|(_, (is_shown, _))| *is_shown);
+        table.add_row(shown.flat_map(|(cells, _)| cells));
     }
     table
 }

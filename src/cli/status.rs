@@ -6,16 +6,14 @@ use crate::api::{BudgetImageStatus, ContainerCounts, DaemonStatus};
 use crate::client::daemon_status::{StatusError, daemon_status};
 use crate::model::counted;
 
-use super::exit_code::WRONG_USAGE;
-use super::market_command::MarketArguments;
+use super::exit_code::{UNREACHABLE, WRONG_USAGE};
+use super::market_command::{MarketArguments, block_on};
 use super::market_text::json;
 use super::pasted::pasted_place;
 use super::place::{Found, PlaceError};
 
 /// Exit code of a daemon that serves and cannot run jobs.
 const NOT_READY: u8 = 1;
-/// Exit code without an answer.
-const UNREACHABLE: u8 = 4;
 
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
@@ -57,9 +55,8 @@ impl StatusFailure {
 pub(crate) fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
     let StatusArguments { define, market } = arguments;
     let Found { address, origin } = market.place.find(define)?.http();
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let failed = |source| StatusFailure::Daemon { source, note: origin.note() };
-    let status = runtime.block_on(daemon_status(&address.to_string())).map_err(failed)?;
+    let status = block_on(async { daemon_status(&address.to_string()).await.map_err(failed) })?;
     let code = if status.is_ready { 0 } else { NOT_READY };
     Ok((if market.json { json(&status) } else { text(&status) }, code))
 }

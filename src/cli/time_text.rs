@@ -3,11 +3,11 @@
 
 use std::sync::OnceLock;
 
-use jiff::civil::{DateTime, Time};
+use jiff::civil::Time;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 
-use crate::api::{DueText, parse_duration_ms, span_text};
+use crate::api::{DueText, parse_duration_ms, parse_time_in, span_text};
 use crate::clock::wall_ms;
 
 /// The zone of shown times; unset: of UTC.
@@ -100,12 +100,6 @@ pub(super) fn nearest_second_ms(due_ms: i64) -> i64 {
 /// A date, or a date with a time, epoch ms; local unless it says otherwise.
 fn parse_local_ms(text: &str) -> Option<i64> {
     parse_time_in(text, &TimeZone::system())
-}
-
-fn parse_time_in(text: &str, zone: &TimeZone) -> Option<i64> {
-    let local = || Ok(text.parse::<DateTime>()?.to_zoned(zone.clone())?.timestamp());
-    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| local());
-    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
 }
 
 /// A deadline: a duration from now, a time of today, or of tomorrow if it is past, or a date with a time; local unless it says otherwise.

@@ -10,7 +10,7 @@ use crate::client::market::{MarketClient, MarketClientError};
 use crate::model::counted;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, columns, format_duration, json, lines};
+use super::market_text::{Form, columns_of, format_duration, json, lines};
 use super::pasted::pasted_place;
 use super::terminal::print_error;
 use super::time_text::format_time;
@@ -123,12 +123,12 @@ fn render(workers: &Workers) -> String {
     }
     // What no worker has is left out.
     let has_containers = workers.workers.iter().any(|status| status.containers > 0);
-    let mut heads = vec!["worker", "state", "host", "since", "maps", "reduces", "containers", "last seen"];
-    if !has_containers {
-        heads.retain(|head| *head != "containers");
-    }
-    let mut table = columns(&heads, 4);
-    for status in &workers.workers {
+    let groups = [
+        (true, &["worker", "state", "host", "since", "maps", "reduces"][..]),
+        (has_containers, &["containers"]),
+        (true, &["last seen"]),
+    ];
+    let cells = workers.workers.iter().map(|status| {
         let WorkerStatus { worker, state, is_draining, host, slots, used, containers, since_ms, last_seen_ms, .. } =
             status;
         let seen_s = last_seen_ms.and_then(|ms| u64::try_from(workers.at_ms.saturating_sub(ms).max(0) / 1000).ok());
@@ -137,19 +137,20 @@ fn render(workers: &Workers) -> String {
             (state, true) => format!("draining, {}", state.name()),
         };
         let seen = seen_s.map_or_else(|| "-".to_owned(), |seen_s| format!("{} ago", format_duration(Some(seen_s))));
-        let mut cells = vec![
-            worker.clone(),
-            state,
-            host.clone().unwrap_or_else(|| "-".to_owned()),
-            since_ms.map_or_else(|| "-".to_owned(), format_time),
-            used_text(used.map, slots.map),
-            used_text(used.reduce, slots.reduce),
-        ];
-        cells.extend(has_containers.then(|| containers.to_string()));
-        cells.push(seen);
-        table.add_row(cells);
-    }
-    let mut text = lines(&table);
+        [
+            vec![
+                worker.clone(),
+                state,
+                host.clone().unwrap_or_else(|| "-".to_owned()),
+                since_ms.map_or_else(|| "-".to_owned(), format_time),
+                used_text(used.map, slots.map),
+                used_text(used.reduce, slots.reduce),
+            ],
+            vec![containers.to_string()],
+            vec![seen],
+        ]
+    });
+    let mut text = lines(&columns_of(groups, &["worker", "state", "host", "since"], cells));
     for WorkerStatus { worker, complaints, .. } in &workers.workers {
         complaints.lines().for_each(|complaint| {
             // Writing into a String cannot fail.

@@ -194,14 +194,7 @@ impl MarketClient {
         signer: Option<&Signer>,
     ) -> Result<Report, MarketClientError> {
         let query = report_query(request);
-        if let Some(signer) = signer {
-            match self.signed_json(REPORT, &query, signer).await {
-                Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
-                answer => return answer,
-            }
-        }
-        let text = self.body_or_error(self.get(&format!("{REPORT}?{query}"), None).await?)?;
-        self.read_json(&text)
+        self.json_signed_if_market(REPORT, &query, signer).await
     }
 
     /// The explanation of a job's slots. A server without a market needs no signature.
@@ -210,14 +203,7 @@ impl MarketClient {
     /// [`MarketClientError`]
     pub async fn explain(&self, job: &str, signer: Option<&Signer>) -> Result<Explanation, MarketClientError> {
         let query = format!("job={}", escaped(job));
-        if let Some(signer) = signer {
-            match self.signed_json(EXPLAIN, &query, signer).await {
-                Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
-                answer => return answer,
-            }
-        }
-        let text = self.body_or_error(self.get(&format!("{EXPLAIN}?{query}"), None).await?)?;
-        self.read_json(&text)
+        self.json_signed_if_market(EXPLAIN, &query, signer).await
     }
 
     /// Changes the deadline of a job in the name of a user, who is believed; `query`: the change, escaped.
@@ -268,6 +254,24 @@ impl MarketClient {
     ) -> Result<OrderQuote, MarketClientError> {
         let query = format!("order={max_rate}&queue={}&{}", escaped(&signer.user), joined(fields));
         self.signed_json(ORDER_QUOTE, &query, signer).await
+    }
+
+    /// Asks with a signature if there is a signer, and without one where the JobTracker has no market.
+    async fn json_signed_if_market<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &str,
+        signer: Option<&Signer>,
+    ) -> Result<T, MarketClientError> {
+        if let Some(signer) = signer {
+            match self.signed_json(path, query, signer).await {
+                // Without a market, every signed request is refused.
+                Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
+                answer => return answer,
+            }
+        }
+        let text = self.body_or_error(self.get(&format!("{path}?{query}"), None).await?)?;
+        self.read_json(&text)
     }
 
     async fn signed_json<T: DeserializeOwned>(

@@ -59,11 +59,7 @@ impl LocalFileSystem {
 
     /// The file or folder that a path leads to, through links.
     pub(super) fn status(&self, path: &Path) -> Result<Option<EntryStatus>, FsError> {
-        match fs::metadata(path) {
-            Ok(metadata) => Ok(Some(status_of(&metadata))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
-        }
+        look_at(path, fs::metadata(path).map(|metadata| status_of(&metadata)))
     }
 
     /// The whole content of a regular file of at most `max_bytes`, which may lie behind links. Never holds more than that in memory, and
@@ -81,10 +77,7 @@ impl LocalFileSystem {
             return Err(FsError::WrongKind { path: path.to_owned(), expected: "a file name" });
         };
         let unnamed = path.with_file_name(hidden(name, ".new"));
-        match fs::remove_file(&unnamed) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(refused(error)),
-            _ => {}
-        }
+        unless_missing(fs::remove_file(&unnamed)).map_err(&refused)?;
         let written = (|| {
             let mut file = create(&unnamed, mode)?;
             file.write_all(bytes)?;
@@ -186,12 +179,7 @@ impl LocalFileSystem {
 
     /// What stands under a path, links not followed; `None`: nothing.
     pub(crate) fn kind_of(&self, path: &Path) -> Result<Option<EntryKind>, FsError> {
-        match fs::symlink_metadata(path) {
-            Ok(metadata) if metadata.is_dir() => Ok(Some(EntryKind::Folder)),
-            Ok(_) => Ok(Some(EntryKind::File)),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
-        }
+        look_at(path, fs::symlink_metadata(path).map(|metadata| kind_of(&metadata)))
     }
 
     /// Removes a folder with all in it; links in it are removed, not followed. `false` when there was none.
@@ -200,11 +188,8 @@ impl LocalFileSystem {
         if path.parent().is_none() {
             return Err(FsError::WrongKind { path: path.to_owned(), expected: "a folder below the root" });
         }
-        match fs::remove_dir_all(path) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(refused("remove", path, "a folder that may be removed")(error)),
-        }
+        let removed = unless_missing(fs::remove_dir_all(path)).map(|removed| removed.is_some());
+        removed.map_err(refused("remove", path, "a folder that may be removed"))
     }
 
     /// As [`Self::rename`]; the new name is on disk afterwards.
@@ -215,21 +200,14 @@ impl LocalFileSystem {
 
     /// When a file was changed last, epoch ms; `None`: it is not there.
     pub(crate) fn modified_ms(&self, path: &Path) -> Result<Option<i64>, FsError> {
-        match fs::symlink_metadata(path) {
-            Ok(metadata) => Ok(Some(metadata.mtime().saturating_mul(1_000))),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(refused("look at", path, "a folder that may be searched")(error)),
-        }
+        look_at(path, fs::symlink_metadata(path).map(|metadata| metadata.mtime().saturating_mul(1_000)))
     }
 
     /// Removes a file, with its checksums; `false` when there was none.
     pub(crate) fn remove_file(&self, path: &Path) -> Result<bool, FsError> {
         let removed = path.file_name().map_or(Ok(()), |name| remove_checksums(path, name));
-        match removed.and_then(|()| fs::remove_file(path)) {
-            Ok(()) => Ok(true),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
-            Err(error) => Err(refused("remove", path, "a file in a folder that may be written to")(error)),
-        }
+        let removed = unless_missing(removed.and_then(|()| fs::remove_file(path))).map(|removed| removed.is_some());
+        removed.map_err(refused("remove", path, "a file in a folder that may be written to"))
     }
 
     /// Renames a file or folder, in place of a file that is there. Checksums go with their file; at no time are there some of another one.
@@ -241,16 +219,29 @@ impl LocalFileSystem {
         }
         fs::rename(from, to).map_err(&refused)?;
         let (Some(old), Some(new)) = (checksums_path(from), checksums_path(to)) else { return Ok(()) };
-        match fs::rename(old, new) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(refused(error)),
-            _ => Ok(()),
-        }
+        unless_missing(fs::rename(old, new)).map(drop).map_err(refused)
     }
+}
+
+/// What was found; none: there is nothing.
+fn unless_missing<T>(found: io::Result<T>) -> io::Result<Option<T>> {
+    match found {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        found => found.map(Some),
+    }
+}
+
+fn look_at<T>(path: &Path, found: io::Result<T>) -> Result<Option<T>, FsError> {
+    unless_missing(found).map_err(refused("look at", path, "a folder that may be searched"))
+}
+
+fn kind_of(metadata: &Metadata) -> EntryKind {
+    if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File }
 }
 
 fn status_of(metadata: &Metadata) -> EntryStatus {
     EntryStatus {
-        kind: if metadata.is_dir() { EntryKind::Folder } else { EntryKind::File },
+        kind: kind_of(metadata),
         length_bytes: metadata.len(),
         block_bytes: None,
         owner: EntryOwner::Uid(metadata.uid()),
@@ -274,10 +265,7 @@ fn hidden(name: &OsStr, ending: &str) -> OsString {
 }
 
 fn remove_checksums(path: &Path, name: &OsStr) -> io::Result<()> {
-    match fs::remove_file(path.with_file_name(hidden(name, ".crc"))) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    unless_missing(fs::remove_file(path.with_file_name(hidden(name, ".crc")))).map(drop)
 }
 
 /// A name is on disk only when its folder is.

@@ -14,11 +14,11 @@ use super::file_being_written::FileBeingWritten;
 use super::lease_renewal::LeaseRenewal;
 use super::list_bound::ListBound;
 use super::namenode::{CallEffect, NameNode};
-use super::options::HdfsOptions;
+use super::options::{CreateOptions, HdfsOptions};
 use super::path::HdfsPath;
 use super::reader::HdfsReader;
 use super::status::{BlockLocation, HdfsStatus, ReplicaPlace};
-use super::writer::{CreateOptions, HdfsWriter};
+use super::writer::HdfsWriter;
 
 /// A client of one HDFS for one user. Clones and [`Self::as_user`] share connections, settings and the lease; all are for threads that
 /// may wait.

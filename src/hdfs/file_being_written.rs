@@ -6,6 +6,7 @@ use crate::wire::hdfs::{Block, DatanodeInfo, FsPermission, HdfsAnswer, HdfsCall,
 
 use super::error::{ExceptionKind, HdfsError};
 use super::namenode::{CallEffect, NameNode};
+use super::options::CreateOptions;
 use super::path::HdfsPath;
 
 /// A file that this process has begun and not closed.
@@ -17,20 +18,11 @@ pub(super) struct FileBeingWritten {
     pub(super) path: HdfsPath,
 }
 
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Beginning {
-    pub(super) permission: FsPermission,
-    pub(super) overwrite: bool,
-    pub(super) create_parent: bool,
-    pub(super) replication: i16,
-    pub(super) block_bytes: i64,
-}
-
 impl FileBeingWritten {
     /// Begins the file. When the answer is lost, the file is ours if we hold its lease.
-    pub(super) fn create(&self, beginning: Beginning) -> Result<(), HdfsError> {
-        let Beginning { permission, overwrite, create_parent, replication, block_bytes } = beginning;
-        let (path, client) = (self.path.to_string(), self.client.clone());
+    pub(super) fn create(&self, wanted: CreateOptions, replication: i16, block_bytes: i64) -> Result<(), HdfsError> {
+        let CreateOptions { mode, overwrite, create_parent, .. } = wanted;
+        let (path, permission, client) = (self.path.to_string(), FsPermission(mode), self.client.clone());
         // The form with seven parameters is younger than 0.20.203.0.
         let call = if create_parent {
             HdfsCall::Create { path, permission, client, overwrite, replication, block_bytes }

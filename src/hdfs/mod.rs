@@ -64,11 +64,10 @@ pub(crate) use error::{ExceptionKind, HdfsError};
 pub use list_bound::ListBound;
 #[cfg(test)]
 pub(crate) use options::RetryStep;
+pub use options::{CreateOptions, HdfsOptions, Pauses};
 pub(crate) use options::{HdfsOptionError, NO_TIME_LIMIT};
-pub use options::{HdfsOptions, Pauses};
 pub use path::HdfsPath;
 pub(crate) use reader::HdfsReader;
 pub(crate) use status::BlockLocation;
 pub use status::HdfsStatus;
-pub use writer::CreateOptions;
 pub(crate) use writer::HdfsWriter;

@@ -173,6 +173,27 @@ impl HdfsOptions {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CreateOptions {
+    /// Permission bits, with the umask applied; the NameNode drops the x bits.
+    pub mode: u16,
+    /// Whether a file that is there is replaced. It is gone as soon as the new one is begun.
+    pub overwrite: bool,
+    /// Whether missing directories above it are made; they inherit the mode of what is there.
+    pub create_parent: bool,
+    /// Replicas; none: `dfs.replication`.
+    pub replication: Option<u16>,
+    /// Bytes of a block, a multiple of `io.bytes.per.checksum`; none: `dfs.block.size`.
+    pub block_bytes: Option<u64>,
+}
+
+impl Default for CreateOptions {
+    /// As FsShell makes files: 0644, nothing replaced, parents made, replication and block size by the configuration.
+    fn default() -> Self {
+        Self { mode: 0o644, overwrite: false, create_parent: true, replication: None, block_bytes: None }
+    }
+}
+
 struct Keys<'a> {
     value_of: &'a dyn Fn(&str) -> Option<String>,
 }

@@ -105,7 +105,7 @@ impl RpcConnection {
             (_, response) => response?,
         };
         match response.outcome {
-            HdfsOutcome::Answer(answer) => Ok(answer),
+            HdfsOutcome::Value(answer) => Ok(answer),
             HdfsOutcome::Error(exception) | HdfsOutcome::Fatal(exception) => Err(HdfsError::Refused {
                 address: self.address.clone(),
                 role: self.role,

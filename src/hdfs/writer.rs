@@ -3,28 +3,15 @@
 use std::io::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::wire::hdfs::{DatanodeInfo, FsPermission};
+use crate::wire::hdfs::DatanodeInfo;
 
 use super::block_writer::BlockWriter;
 use super::error::HdfsError;
-use super::file_being_written::{Beginning, FileBeingWritten};
+use super::file_being_written::FileBeingWritten;
 use super::lease_renewal::{CurrentBlock, LeaseRenewal, LeasedFile};
+use super::options::CreateOptions;
 #[cfg(test)]
 use super::path::HdfsPath;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct CreateOptions {
-    /// Permission bits, with the umask applied; the NameNode drops the x bits.
-    pub mode: u16,
-    /// Whether a file that is there is replaced. It is gone as soon as the new one is begun.
-    pub overwrite: bool,
-    /// Whether missing directories above it are made; they inherit the mode of what is there.
-    pub create_parent: bool,
-    /// Replicas; none: `dfs.replication`.
-    pub replication: Option<u16>,
-    /// Bytes of a block, a multiple of `io.bytes.per.checksum`; none: `dfs.block.size`.
-    pub block_bytes: Option<u64>,
-}
 
 /// A file that is being written. It is whole only once [`Self::finish`] has returned `Ok`.
 ///
@@ -58,13 +45,6 @@ enum WriterState {
     Finished,
 }
 
-impl Default for CreateOptions {
-    /// As FsShell makes files: 0644, nothing replaced, parents made, replication and block size by the configuration.
-    fn default() -> Self {
-        Self { mode: 0o644, overwrite: false, create_parent: true, replication: None, block_bytes: None }
-    }
-}
-
 impl HdfsWriter {
     pub(super) fn create(
         file: FileBeingWritten,
@@ -87,13 +67,7 @@ impl HdfsWriter {
         let replicas = i16::try_from(replication).ok().filter(|replicas| *replicas > 0);
         let replicas = replicas.ok_or_else(|| setting(format!("{replication} replicas; expected 1 to 512")))?;
         let packet_bytes = options.packet_data_bytes();
-        file.create(Beginning {
-            permission: FsPermission(wanted.mode),
-            overwrite: wanted.overwrite,
-            create_parent: wanted.create_parent,
-            replication: replicas,
-            block_bytes: block_bytes as i64,
-        })?;
+        file.create(wanted, replicas, block_bytes as i64)?;
         let current = Arc::new(Mutex::new(None));
         let lease = Some(renewal.register(&file.user, &current));
         Ok(Self {

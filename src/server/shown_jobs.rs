@@ -164,12 +164,7 @@ fn event_of(event: &TaskCompletionEvent) -> JobEvent {
     JobEvent {
         number: event.event_id,
         attempt: event.attempt,
-        task: match (event.attempt.task.kind, event.is_map) {
-            (Kind::Map, true) => "map",
-            (Kind::Map, false) => "setup or cleanup",
-            // Events of setup and cleanup tasks in reduce slots look the same.
-            (Kind::Reduce, _) => "reduce",
-        },
+        task: event.task(),
         status: event.status.name(),
         tracker: event.tracker_http.0.clone().unwrap_or_default(),
         run_time_ms: event.run_time_ms,

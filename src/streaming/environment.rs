@@ -8,6 +8,8 @@ use crate::config::keys::Key;
 use crate::config::{ConfigError, Configuration, keys};
 use crate::model::AttemptId;
 
+use super::map_split::MapSplit;
+
 /// Variables that commands inherit from the daemon, beside `LC_…`.
 const PASSED_ON: &[&str] = &["PATH", "LANG", "LANGUAGE", "TZ", "JAVA_HOME"];
 /// Longest entry with which the system starts a process, bytes.
@@ -15,18 +17,9 @@ const LONGEST_ENTRY_BYTES: usize = (128 << 10) - 1;
 /// Most bytes of all entries; the rest of the system's limit is for arguments.
 const MOST_BYTES: usize = 1 << 20;
 
-/// The split of a map, as its environment names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct SplitInfo {
-    /// URI of the file, as the split has it.
-    pub(crate) file: String,
-    pub(crate) start_bytes: u64,
-    pub(crate) length_bytes: u64,
-}
-
 /// What the environment of one attempt holds beside the job's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct AttemptInfo {
+pub(crate) struct AttemptEnvironment {
     pub(crate) attempt: AttemptId,
     pub(crate) partition: u32,
     pub(crate) user: String,
@@ -40,7 +33,7 @@ pub(crate) struct AttemptInfo {
     pub(crate) cache_files: Vec<PathBuf>,
     pub(crate) cache_archives: Vec<PathBuf>,
     /// For a map.
-    pub(crate) split: Option<SplitInfo>,
+    pub(crate) split: Option<MapSplit>,
     /// Where side files go that are committed with the task, as a URI.
     pub(crate) work_output: Option<String>,
 }
@@ -54,7 +47,7 @@ pub(crate) fn is_passed_on(name: &str) -> bool {
 /// Builds the environment, sorted by name. Errors: [`ConfigError`] for a value that expands without end.
 pub(crate) fn build_environment(
     configuration: &Configuration,
-    facts: &AttemptInfo,
+    facts: &AttemptEnvironment,
     of_daemon: &BTreeMap<String, String>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut all: BTreeMap<String, String> = of_daemon
@@ -148,7 +141,7 @@ fn replace_variables<'a>(text: &str, value: impl Fn(&str) -> Option<&'a String>)
     replaced
 }
 
-impl AttemptInfo {
+impl AttemptEnvironment {
     /// What stock trackers add to the configuration of an attempt.
     fn properties(&self) -> Vec<(&'static str, String)> {
         let path = |path: &Path| path.display().to_string();
@@ -174,7 +167,7 @@ impl AttemptInfo {
             properties.push(("mapred.cache.localArchives", list(&self.cache_archives)));
         }
         if let Some(split) = &self.split {
-            properties.push(("map.input.file", split.file.clone()));
+            properties.push(("map.input.file", split.uri.clone()));
             properties.push(("map.input.start", split.start_bytes.to_string()));
             properties.push(("map.input.length", split.length_bytes.to_string()));
         }
@@ -194,7 +187,7 @@ mod tests {
         let mut configuration = Configuration::new(BTreeMap::new());
         configuration.add_job_xml("job.xml", &fixtures::bytes("jobxml/all-options.job.xml")).unwrap();
         changes.iter().for_each(|change| configuration.add_override(change).unwrap());
-        let facts = AttemptInfo {
+        let facts = AttemptEnvironment {
             attempt: "attempt_202611211027_0016_m_000001_0".parse().unwrap(),
             partition: 1,
             user: "alice".to_owned(),
@@ -205,7 +198,13 @@ mod tests {
             token_file: "/l/jobToken".into(),
             cache_files: vec!["/c/1".into(), "/c/2".into()],
             cache_archives: Vec::new(),
-            split: Some(SplitInfo { file: "file:/in/a.txt".to_owned(), start_bytes: 3, length_bytes: 4 }),
+            split: Some(MapSplit {
+                uri: "file:/in/a.txt".to_owned(),
+                file: crate::fs::FileUri::parse("file:/in/a.txt").unwrap(),
+                start_bytes: 3,
+                length_bytes: 4,
+                raw_bytes: 0,
+            }),
             work_output: None,
         };
         let of_daemon = [("PATH", "/bin"), ("SECRET", "x"), ("LC_ALL", "C"), ("LD_LIBRARY_PATH", "/lib"), ("B", "tb")];

@@ -9,7 +9,7 @@ use super::failure::TaskFailure;
 use super::map_output::{MapOutput, OutputRules};
 pub(crate) use super::map_split::MapSplit;
 use super::plan::SortedStep;
-use super::split_reader::{InputSplit, SplitReader};
+use super::split_reader::SplitReader;
 use crate::wire::Phase;
 
 use super::private_files::make_folder;
@@ -96,8 +96,8 @@ fn stream(
     let (plan, progress) = (attempt.plan, attempt.progress);
     let counters = progress.counters();
     let unreadable = |error| TaskFailure::file("read", &split.file.shown_path())(error);
-    let input = InputSplit { file: &split.file, start_bytes: split.start_bytes, length_bytes: split.length_bytes };
-    let mut reader = SplitReader::open(attempt.files, &input, plan.read).map_err(unreadable)?;
+    let bytes = split.start_bytes..split.start_bytes.saturating_add(split.length_bytes);
+    let mut reader = SplitReader::open(attempt.files, &split.file, bytes, plan.read).map_err(unreadable)?;
     let command = attempt.command(&plan.map.command, plan.process.map_ulimit_kb, true);
     let mut feed = |stdin: &mut CommandInput<'_>| {
         let (mut records, mut bytes) = (0, 0);

@@ -2,6 +2,7 @@
 //! `NLineInputFormat`, `TextInputWriter`).
 
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 
 use crate::fs::{Expected, FileSystems, FileUri, FsError, OpenFile};
 
@@ -20,13 +21,6 @@ pub(crate) enum InputFormat {
         /// Between key and value in the file.
         separator: u8,
     },
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InputSplit<'a> {
-    pub(crate) file: &'a FileUri,
-    pub(crate) start_bytes: u64,
-    pub(crate) length_bytes: u64,
 }
 
 #[derive(Debug)]
@@ -84,26 +78,26 @@ fn of_system(error: FsError) -> io::Error {
 
 impl SplitReader {
     /// Opens the split; a compressed file is read as a whole.
-    pub(crate) fn open(files: &FileSystems, split: &InputSplit<'_>, rules: ReadRules) -> io::Result<Self> {
-        let opened = files.of(split.file).open(split.file, &Expected::file_of_any_owner());
+    pub(crate) fn open(files: &FileSystems, input: &FileUri, bytes: Range<u64>, rules: ReadRules) -> io::Result<Self> {
+        let opened = files.of(input).open(input, &Expected::file_of_any_owner());
         let mut file = opened.map_err(of_system)?;
-        let codec = split.file.name().and_then(Codec::of_file);
+        let codec = input.name().and_then(Codec::of_file);
         let (start, end) = match codec {
             Some(_) => (0, None),
-            None => (split.start_bytes, Some(split.start_bytes.saturating_add(split.length_bytes))),
+            None => (bytes.start, Some(bytes.end)),
         };
         file.seek(SeekFrom::Start(start))?;
         let block_bytes = rules.block_bytes.max(1);
         // The byte after the split, too: a line that begins there belongs to it.
         let sure_bytes = match end {
-            _ if split.file.namenode().is_some() => 0,
+            _ if input.namenode().is_some() => 0,
             Some(end) => (end - start).saturating_add(1).div_ceil(block_bytes).saturating_mul(block_bytes),
             None => u64::MAX,
         };
         let counted = Counted { file, read_bytes: 0, sure_bytes, block_bytes };
         let lines = LineReader::new(Decoder::new(codec, counted));
         let longest_line = rules.longest_line_bytes;
-        let (start_bytes, length_bytes) = (split.start_bytes, split.length_bytes);
+        let (start_bytes, length_bytes) = (bytes.start, bytes.end - bytes.start);
         let mut reader =
             Self { lines, position: start, line_start: start, end, start_bytes, length_bytes, longest_line };
         if start > 0 {
@@ -184,8 +178,8 @@ mod tests {
     }
 
     fn read(path: &std::path::Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
-        let split = InputSplit { file: &uri(path), start_bytes: start as u64, length_bytes: length as u64 };
-        let mut reader = SplitReader::open(&FileSystems::with_defaults("alice"), &split, RULES).unwrap();
+        let bytes = start as u64..(start + length) as u64;
+        let mut reader = SplitReader::open(&FileSystems::with_defaults("alice"), &uri(path), bytes, RULES).unwrap();
         let (mut out, mut consumed) = (Vec::new(), 0);
         while let Some(bytes) = reader.advance().unwrap() {
             consumed += bytes;
@@ -233,10 +227,10 @@ mod tests {
     #[test]
     fn long_lines_are_passed_over_and_counted() {
         let (_folder, path) = file("a.txt", b"a\nbbbb\nc\n");
-        let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 9 };
         let mut reader = SplitReader::open(
             &FileSystems::with_defaults("alice"),
-            &split,
+            &uri(&path),
+            0..9,
             ReadRules { longest_line_bytes: 5, ..RULES },
         )
         .unwrap();
@@ -252,10 +246,10 @@ mod tests {
         for (start, length, expected) in
             [(0, 300, 400), (0, 299, 300), (0, 295, 300), (5, 304, 400), (5, 294, 300), (700, 310, 310)]
         {
-            let split = InputSplit { file: &uri(&path), start_bytes: start, length_bytes: length };
             let mut reader = SplitReader::open(
                 &FileSystems::with_defaults("alice"),
-                &split,
+                &uri(&path),
+                start..start + length,
                 ReadRules { block_bytes: 100, ..RULES },
             )
             .unwrap();
@@ -264,10 +258,13 @@ mod tests {
         }
         // A line that is longer than a block.
         let (_folder, path) = file("b.txt", format!("{}\nx\n", "y".repeat(250)).as_bytes());
-        let split = InputSplit { file: &uri(&path), start_bytes: 0, length_bytes: 10 };
-        let mut reader =
-            SplitReader::open(&FileSystems::with_defaults("alice"), &split, ReadRules { block_bytes: 50, ..RULES })
-                .unwrap();
+        let mut reader = SplitReader::open(
+            &FileSystems::with_defaults("alice"),
+            &uri(&path),
+            0..10,
+            ReadRules { block_bytes: 50, ..RULES },
+        )
+        .unwrap();
         assert_eq!((reader.advance().unwrap(), reader.advance().unwrap()), (Some(251), None));
         assert_eq!(reader.read_bytes(), 253);
     }

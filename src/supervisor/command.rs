@@ -40,19 +40,18 @@ pub(crate) struct CommandSpec {
     pub(crate) group: Option<CommandGroup>,
 }
 
-/// What a command has for its standard input, output and error output: ends of pipes, or open files.
-pub(crate) struct CommandEnds {
-    pub(crate) stdin: OwnedFd,
-    pub(crate) stdout: OwnedFd,
-    pub(crate) stderr: OwnedFd,
+/// One end of each of a command's pipes: `In` of its standard input, `Out` of its outputs.
+pub(crate) struct PipeEnds<In, Out> {
+    pub(crate) stdin: In,
+    pub(crate) stdout: Out,
+    pub(crate) stderr: Out,
 }
 
+/// What a command has for its standard input, output and error output: ends of pipes, or open files.
+pub(crate) type CommandEnds = PipeEnds<OwnedFd, OwnedFd>;
+
 /// The caller's ends of a command's pipes.
-pub(crate) struct CallerEnds {
-    pub(crate) stdin: PipeWriter,
-    pub(crate) stdout: PipeReader,
-    pub(crate) stderr: PipeReader,
-}
+pub(crate) type CallerEnds = PipeEnds<PipeWriter, PipeReader>;
 
 /// An input without content, or an output that goes nowhere.
 pub(crate) fn open_null() -> io::Result<OwnedFd> {

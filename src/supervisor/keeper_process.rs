@@ -12,15 +12,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use rustix::event::{Timespec, poll};
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, getpid, kill_process_group, pidfd_open, pidfd_send_signal, wait,
 };
 
 use crate::channel::Channel;
 
-use super::command::{CommandEnd, CommandEnds, CommandSpec};
-use super::process::{StartResult, close_inherited};
+use super::command::{CommandEnd, CommandSpec};
+use super::process::{StartResult, close_inherited, start_with_received_ends};
 use super::process_tree;
 
 /// The argument that makes the program a keeper.
@@ -95,16 +94,7 @@ impl Keeper {
 
     fn start(&self, started: &Sender<()>) -> io::Result<()> {
         let spec: CommandSpec = self.channel.receive(None)?;
-        let mut ends = self.channel.receive_descriptors(3)?.into_iter();
-        let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
-            return Err(ErrorKind::UnexpectedEof.into());
-        };
-        let start = || spec.start(CommandEnds { stdin, stdout, stderr }, pause);
-        let child = match &spec.group {
-            Some(group) => group.with(start),
-            None => start(),
-        };
-        let child = match child {
+        let child = match start_with_received_ends(&self.channel, &spec)? {
             Ok(child) => child,
             Err(error) => return self.channel.send(&StartResult::Failed(error.raw_os_error())),
         };
@@ -181,8 +171,4 @@ impl Keeper {
             }
         }
     }
-}
-
-fn pause(time: Duration) {
-    let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
 }

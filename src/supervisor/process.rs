@@ -129,15 +129,7 @@ fn supervise_one() -> io::Result<i32> {
     let channel = Channel::of_stdin()?;
     rustix::process::set_child_subreaper(Some(getpid()))?;
     let spec: CommandSpec = channel.receive(None)?;
-    let mut ends = channel.receive_descriptors(3)?.into_iter();
-    let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
-        return Err(ErrorKind::UnexpectedEof.into());
-    };
-    let start = || spec.start(CommandEnds { stdin, stdout, stderr }, pause);
-    let started = match &spec.group {
-        Some(group) => group.with(start),
-        None => start(),
-    };
+    let started = start_with_received_ends(&channel, &spec)?;
     let child = match started {
         Ok(child) => child,
         Err(error) => {
@@ -198,8 +190,22 @@ impl Supervisor {
     }
 }
 
-fn pause(time: Duration) {
+pub(super) fn pause(time: Duration) {
     let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
+}
+
+/// Starts a command in its group with the ends of its pipes, which come next. Errors: the outer one: they do not come; the inner
+/// one: it cannot be started.
+pub(super) fn start_with_received_ends(channel: &Channel, spec: &CommandSpec) -> io::Result<io::Result<Child>> {
+    let mut ends = channel.receive_descriptors(3)?.into_iter();
+    let (Some(stdin), Some(stdout), Some(stderr)) = (ends.next(), ends.next(), ends.next()) else {
+        return Err(ErrorKind::UnexpectedEof.into());
+    };
+    let start = || spec.start(CommandEnds { stdin, stdout, stderr }, pause);
+    Ok(match &spec.group {
+        Some(group) => group.with(start),
+        None => start(),
+    })
 }
 
 /// The first one that is none of the three streams.

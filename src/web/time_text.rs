@@ -1,10 +1,9 @@
 //! Times and durations as pages show them.
 
 use jiff::Timestamp;
-use jiff::civil::DateTime;
-use jiff::tz::TimeZone;
 
 use crate::api::largest_units;
+pub(super) use crate::api::parse_utc_ms;
 
 /// A time, epoch ms, in UTC; a dash for times outside the calendar.
 pub(super) fn format_time(epoch_ms: i64) -> String {
@@ -20,13 +19,6 @@ pub(super) fn format_day_and_time(epoch_ms: i64) -> String {
         Ok(time) => time.strftime("%b %d, %H:%M").to_string(),
         Err(_) => "–".to_owned(),
     }
-}
-
-/// A date, or a date with a time, epoch ms; of UTC unless it says otherwise.
-pub(super) fn parse_utc_ms(text: &str) -> Option<i64> {
-    let of_utc = || Ok(text.parse::<DateTime>()?.to_zoned(TimeZone::UTC)?.timestamp());
-    let time = text.parse::<Timestamp>().or_else(|_: jiff::Error| of_utc());
-    time.map(Timestamp::as_millisecond).map_err(|_: jiff::Error| ()).ok()
 }
 
 /// A time as [`parse_utc_ms`] reads it, with the milliseconds that it has; empty outside the calendar.

@@ -1,6 +1,7 @@
 //! Counters on the wire: groups of named 64-bit sums; as a task reports them with names apart from values, so that the names of many
 //! tasks can be stored once.
 
+use super::fields::fields;
 use super::limits::COUNTER_NAMES_BYTES;
 use super::{Decode, Encode, Reader, Text, WireError, Writer};
 
@@ -33,20 +34,9 @@ pub struct Counter {
     pub value: i64,
 }
 
-impl Decode for Counters {
-    const MIN_BYTES: usize = 4;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let groups = reader.i32("number of counter groups")?;
-        Ok(Self { groups: reader.list(groups, "number of counter groups")? })
-    }
-}
-
-impl Encode for Counters {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.count(self.groups.len());
-        writer.list(&self.groups);
-    }
+fields! {
+    Counters, 4;
+    groups: &list "number of counter groups",
 }
 
 impl Decode for CounterGroup {
@@ -55,8 +45,7 @@ impl Decode for CounterGroup {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let name = reader.text("name of a counter group")?;
         let display_name = reader.text("display name of a counter group")?;
-        let counters = reader.vint("number of counters")?;
-        Ok(Self { name, display_name, counters: reader.list(counters, "number of counters")? })
+        Ok(Self { name, display_name, counters: reader.vint_list("number of counters")? })
     }
 }
 
@@ -72,7 +61,7 @@ impl CounterGroup {
 impl Encode for CounterGroup {
     fn encode(&self, writer: &mut Writer<'_>) {
         self.encode_head(writer);
-        writer.list(&self.counters);
+        writer.elements(&self.counters);
     }
 }
 

@@ -1,5 +1,7 @@
 //! Call frames on a connection that is open (IPC version 4).
 
+use super::Writer;
+
 /// What a client sends on an open connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Frame<'a> {
@@ -30,6 +32,15 @@ const PING: i32 = -1;
 
 /// Bytes of the length before a frame.
 pub const LENGTH_BYTES: usize = 4;
+
+/// Appends a frame: the length of its content, and the content.
+pub(super) fn encode_frame(out: &mut Vec<u8>, encode: impl FnOnce(&mut Writer<'_>)) {
+    let start = out.len();
+    out.extend_from_slice(&[0; LENGTH_BYTES]);
+    encode(&mut Writer::new(out));
+    let length = (out.len() - start - LENGTH_BYTES) as i32;
+    out[start..start + LENGTH_BYTES].copy_from_slice(&length.to_be_bytes());
+}
 
 /// The first frame in `buffer` and its size there, or `None` while it is incomplete. A length beyond `limit_bytes` is refused as soon as it
 /// is read, before memory is reserved for it.

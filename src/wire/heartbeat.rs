@@ -3,6 +3,7 @@
 use crate::model::{AttemptId, JobId};
 
 use super::error::{WireErrorKind, excerpt};
+use super::fields::fields;
 use super::{BEAT_DIGEST, Decode, Encode, REPLACES, Reader, SIGNED_OFF, Task, TaskTrackerStatus, WireError, Writer};
 
 /// The parameters of a heartbeat.
@@ -80,29 +81,12 @@ impl HeartbeatResponse {
     }
 }
 
-impl Decode for HeartbeatResponse {
-    const MIN_BYTES: usize = 11;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let response_id = reader.i16("response id")?;
-        let interval_ms = reader.i32("heartbeat interval")?;
-        let count = reader.vint("number of actions")?;
-        let actions = reader.list(count, "number of actions")?;
-        let count = reader.i32("number of recovered jobs")?;
-        let recovered_jobs = reader.list(count, "number of recovered jobs")?;
-        Ok(Self { response_id, interval_ms, actions, recovered_jobs })
-    }
-}
-
-impl Encode for HeartbeatResponse {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i16(self.response_id);
-        writer.i32(self.interval_ms);
-        writer.vint_count(self.actions.len());
-        writer.list(&self.actions);
-        writer.count(self.recovered_jobs.len());
-        writer.list(&self.recovered_jobs);
-    }
+fields! {
+    HeartbeatResponse, 11;
+    response_id: i16 "response id",
+    interval_ms: i32 "heartbeat interval",
+    actions: &vint_list "number of actions",
+    recovered_jobs: &list "number of recovered jobs",
 }
 
 impl Decode for Action {

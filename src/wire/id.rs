@@ -35,6 +35,18 @@ impl Kind {
     }
 }
 
+impl Reader<'_> {
+    pub(crate) fn kind(&mut self, what: &'static str) -> Result<Kind, WireError> {
+        self.bool(what).map(Kind::from_is_map)
+    }
+}
+
+impl Writer<'_> {
+    pub(crate) fn kind(&mut self, kind: Kind) {
+        self.bool(kind.is_map());
+    }
+}
+
 impl JobId {
     /// Reads a job id; `None` for a foreign one.
     #[inline]
@@ -59,7 +71,7 @@ impl TaskId {
     pub(crate) fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, WireError> {
         let number = reader.i32("task number")?;
         let job = JobId::decode_known(reader)?;
-        let kind = Kind::from_is_map(reader.bool("kind of the task")?);
+        let kind = reader.kind("kind of the task")?;
         Ok(job.filter(|_| number >= 0).map(|job| job.task(kind, number)))
     }
 }
@@ -69,7 +81,7 @@ impl Encode for TaskId {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.i32(self.number);
         self.job.encode(writer);
-        writer.bool(self.kind.is_map());
+        writer.kind(self.kind);
     }
 }
 

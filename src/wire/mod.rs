@@ -6,6 +6,7 @@
 pub(crate) mod class;
 mod counters;
 pub(crate) mod error;
+mod fields;
 pub mod file;
 pub mod frame;
 pub mod hdfs;

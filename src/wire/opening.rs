@@ -2,7 +2,7 @@
 //! opening, except that it switches a client that wants to authenticate to the simple method. All errors close the connection, as with
 //! 1.2.1 `Server`.
 
-use super::frame::{Frame, FrameError, split_frame};
+use super::frame::{Frame, FrameError, encode_frame, split_frame};
 use super::limits::PROTOCOL_NAME_BYTES;
 use super::{Decode, Encode, JavaUtf, Reader, Text, WireError, Writer};
 
@@ -167,12 +167,7 @@ fn decode_preamble(buffer: &[u8]) -> Result<Option<AuthMethod>, OpeningError> {
 pub fn encode_opening(out: &mut Vec<u8>, header: &ConnectionHeader) {
     out.extend_from_slice(PREAMBLE);
     out.push(AuthMethod::Simple as u8);
-    let start = out.len();
-    let mut writer = Writer::new(out);
-    writer.i32(0);
-    header.encode(&mut writer);
-    let length = (out.len() - start - 4) as i32;
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    encode_frame(out, |writer| header.encode(writer));
 }
 
 impl Decode for ConnectionHeader {
@@ -180,18 +175,14 @@ impl Decode for ConnectionHeader {
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
         let protocol = reader.text_within(PROTOCOL_NAME_BYTES, "protocol")?;
-        let user = if reader.bool("user flag")? { Some(ConnectionUser::decode(reader)?) } else { None };
-        Ok(Self { protocol, user })
+        Ok(Self { protocol, user: reader.option("user flag")? })
     }
 }
 
 impl Encode for ConnectionHeader {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.text(&self.protocol);
-        writer.bool(self.user.is_some());
-        if let Some(user) = &self.user {
-            user.encode(writer);
-        }
+        writer.option(&self.user);
     }
 }
 

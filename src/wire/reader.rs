@@ -26,6 +26,19 @@ pub struct Reader<'a> {
     position: usize,
 }
 
+/// What the beginning of `bytes` says, and its size; `None` while bytes are missing.
+pub(in crate::wire) fn decode_start<T>(
+    bytes: &[u8],
+    decode: impl FnOnce(&mut Reader<'_>) -> Result<T, WireError>,
+) -> Result<Option<(T, usize)>, WireError> {
+    let mut reader = Reader::new(bytes);
+    match decode(&mut reader) {
+        Ok(value) => Ok(Some((value, reader.position()))),
+        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 impl<'a> Reader<'a> {
     /// A cursor at the first byte.
     pub fn new(bytes: &'a [u8]) -> Self {
@@ -166,14 +179,31 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
+    /// A list behind its count, an `int`.
+    pub(crate) fn list<T: Decode>(&mut self, what: &'static str) -> Result<Vec<T>, WireError> {
+        let count = self.i32(what)?;
+        self.elements(count, what)
+    }
+
+    /// A list behind its count, a `vint`.
+    pub(crate) fn vint_list<T: Decode>(&mut self, what: &'static str) -> Result<Vec<T>, WireError> {
+        let count = self.vint(what)?;
+        self.elements(count, what)
+    }
+
     /// `count` values in a row. Memory is reserved only for a count that the bytes left can hold.
-    pub(crate) fn list<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
+    pub(crate) fn elements<T: Decode>(&mut self, count: i32, what: &'static str) -> Result<Vec<T>, WireError> {
         let count = self.count(count, T::MIN_BYTES, what)?;
         let mut list = Vec::with_capacity(count);
         for _ in 0..count {
             list.push(T::decode(self)?);
         }
         Ok(list)
+    }
+
+    /// A flag, and a value if it is set.
+    pub(crate) fn option<T: Decode>(&mut self, what: &'static str) -> Result<Option<T>, WireError> {
+        if self.bool(what)? { T::decode(self).map(Some) } else { Ok(None) }
     }
 
     /// Raw bytes behind a `vint` length (tokens, keys, `Text`).

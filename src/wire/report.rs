@@ -1,9 +1,10 @@
 //! Tasks as clients see them, and the events that shuffling reduces follow.
 
-use crate::model::{AttemptId, TaskId, names};
+use crate::model::{AttemptId, Kind, TaskId, names};
 
 use super::class::encoded_by_name;
 use super::error::{WireErrorKind, excerpt};
+use super::fields::fields;
 use super::{Counters, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 /// The state of a task (1.2.1 `TIPStatus`).
@@ -83,10 +84,7 @@ impl Decode for TipStatus {
         let start = reader.clone();
         Ok(match reader.vint_bytes("status of a task")? {
             b"PENDING" => Self::Pending,
-            b"RUNNING" => {
-                let count = reader.vint("number of running attempts")?;
-                Self::Running(reader.list(count, "number of running attempts")?)
-            }
+            b"RUNNING" => Self::Running(reader.vint_list("number of running attempts")?),
             b"COMPLETE" => Self::Complete(AttemptId::decode(reader)?),
             b"KILLED" => Self::Killed,
             b"FAILED" => Self::Failed,
@@ -101,8 +99,7 @@ impl Encode for TipStatus {
             Self::Pending => writer.text("PENDING"),
             Self::Running(attempts) => {
                 writer.text("RUNNING");
-                writer.vint_count(attempts.len());
-                writer.list(attempts);
+                writer.vint_list(attempts);
             }
             Self::Complete(attempt) => {
                 writer.text("COMPLETE");
@@ -114,38 +111,16 @@ impl Encode for TipStatus {
     }
 }
 
-impl Decode for TaskReport {
-    const MIN_BYTES: usize = 41;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            task: TaskId::decode(reader)?,
-            progress: reader.f32("progress of a task")?,
-            state_text: reader.text("state text of a task")?,
-            start_ms: reader.i64("start of a task")?,
-            finish_ms: reader.i64("end of a task")?,
-            diagnostics: {
-                let count = reader.i32("number of diagnostics")?;
-                reader.list(count, "number of diagnostics")?
-            },
-            counters: Counters::decode(reader)?,
-            status: TipStatus::decode(reader)?,
-        })
-    }
-}
-
-impl Encode for TaskReport {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.task.encode(writer);
-        writer.f32(self.progress);
-        writer.text(&self.state_text);
-        writer.i64(self.start_ms);
-        writer.i64(self.finish_ms);
-        writer.count(self.diagnostics.len());
-        writer.list(&self.diagnostics);
-        self.counters.encode(writer);
-        self.status.encode(writer);
-    }
+fields! {
+    TaskReport, 41;
+    task,
+    progress: f32 "progress of a task",
+    state_text: &text "state text of a task",
+    start_ms: i64 "start of a task",
+    finish_ms: i64 "end of a task",
+    diagnostics: &list "number of diagnostics",
+    counters,
+    status,
 }
 
 names!(CompletionStatus {
@@ -157,30 +132,25 @@ names!(CompletionStatus {
 });
 encoded_by_name!(CompletionStatus, "status of a completion event");
 
-impl Decode for TaskCompletionEvent {
-    const MIN_BYTES: usize = AttemptId::MIN_BYTES + 10;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            attempt: AttemptId::decode(reader)?,
-            id_within_job: reader.vint("task index of an event")?,
-            is_map: reader.bool("kind of an event")?,
-            status: CompletionStatus::decode(reader)?,
-            tracker_http: WString::decode(reader)?,
-            run_time_ms: reader.vint("run time of an event")?,
-            event_id: reader.vint("number of an event")?,
-        })
+impl TaskCompletionEvent {
+    /// Whose it is: `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
+    pub(crate) fn task(&self) -> &'static str {
+        match (self.attempt.task.kind, self.is_map) {
+            (Kind::Map, true) => "map",
+            (Kind::Map, false) => "setup or cleanup",
+            // Events of setup and cleanup tasks in reduce slots look the same.
+            (Kind::Reduce, _) => "reduce",
+        }
     }
 }
 
-impl Encode for TaskCompletionEvent {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.attempt.encode(writer);
-        writer.vint(self.id_within_job);
-        writer.bool(self.is_map);
-        self.status.encode(writer);
-        self.tracker_http.encode(writer);
-        writer.vint(self.run_time_ms);
-        writer.vint(self.event_id);
-    }
+fields! {
+    TaskCompletionEvent, AttemptId::MIN_BYTES + 10;
+    attempt,
+    id_within_job: vint "task index of an event",
+    is_map: bool "kind of an event",
+    status,
+    tracker_http,
+    run_time_ms: vint "run time of an event",
+    event_id: vint "number of an event",
 }

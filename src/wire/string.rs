@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use super::error::WireErrorKind;
+use super::fields::fields;
 use super::{Decode, Encode, Reader, WireError, Writer, limits};
 
 /// `vint` byte length, then UTF-8 (Java `Text`). Never null.
@@ -167,18 +168,9 @@ impl Writer<'_> {
     }
 }
 
-impl Decode for Utf8 {
-    const MIN_BYTES: usize = 2;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        reader.utf8("string").map(Self)
-    }
-}
-
-impl Encode for Utf8 {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.utf8(&self.0);
-    }
+fields! {
+    Utf8, 2;
+    0: &utf8 "string",
 }
 
 fn three_bytes(unit: u16) -> [u8; 3] {

@@ -4,6 +4,7 @@ use crate::model::{AttemptId, Kind, names};
 
 use super::class::encoded_by_name;
 use super::error::WireErrorKind;
+use super::fields::fields;
 use super::{Decode, Encode, Reader, RecordRange, TaskStatus, Text, WireError, Writer};
 
 /// The outcome that a job-cleanup task passes to the committer (commit or abort).
@@ -85,37 +86,16 @@ names!(CleanupOutcome {
 });
 encoded_by_name!(CleanupOutcome, "outcome of the job");
 
-impl Decode for SkipRanges {
-    const MIN_BYTES: usize = 12;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let records = reader.i64("number of records to skip")?;
-        let count = reader.i32("number of ranges to skip")?;
-        Ok(Self { records, ranges: reader.list(count, "number of ranges to skip")? })
-    }
+fields! {
+    SkipRanges, 12;
+    records: i64 "number of records to skip",
+    ranges: &list "number of ranges to skip",
 }
 
-impl Encode for SkipRanges {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i64(self.records);
-        writer.count(self.ranges.len());
-        writer.list(&self.ranges);
-    }
-}
-
-impl Decode for SplitIndex {
-    const MIN_BYTES: usize = 2;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { file: reader.text("split file")?, offset_bytes: reader.vlong("offset of the split")? })
-    }
-}
-
-impl Encode for SplitIndex {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.text(&self.file);
-        writer.vlong(self.offset_bytes);
-    }
+fields! {
+    SplitIndex, 2;
+    file: &text "split file",
+    offset_bytes: vlong "offset of the split",
 }
 
 impl TaskBody {
@@ -139,7 +119,7 @@ impl Decode for Task {
 
     /// Reads `isMap` and the task, as in `LAUNCH_TASK` and `getTask`.
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let kind = Kind::from_is_map(reader.bool("kind of the task")?);
+        let kind = reader.kind("kind of the task")?;
         let job_file = reader.text("job file")?;
         let id = reader.clone();
         let attempt = AttemptId::decode(reader)?;
@@ -154,7 +134,7 @@ impl Decode for Task {
             status: status.ok_or_else(foreign)?,
             skip_ranges: SkipRanges::decode(reader)?,
             skipping: reader.bool("skipping")?,
-            job_cleanup: if reader.bool("job cleanup")? { Some(CleanupOutcome::decode(reader)?) } else { None },
+            job_cleanup: reader.option("job cleanup")?,
             job_setup: reader.bool("job setup")?,
             write_skipped_records: reader.bool("write skipped records")?,
             task_cleanup: reader.bool("task cleanup")?,
@@ -173,7 +153,7 @@ impl Decode for Task {
 impl Encode for Task {
     /// Writes the fields of the body's kind in any case, so that no value misaligns a reader.
     fn encode(&self, writer: &mut Writer<'_>) {
-        writer.bool(self.body.kind().is_map());
+        writer.kind(self.body.kind());
         writer.text(&self.job_file);
         self.status.attempt.encode(writer);
         writer.i32(self.partition);
@@ -181,10 +161,7 @@ impl Encode for Task {
         self.status.encode_as(self.body.kind(), writer);
         self.skip_ranges.encode(writer);
         writer.bool(self.skipping);
-        writer.bool(self.job_cleanup.is_some());
-        if let Some(outcome) = self.job_cleanup {
-            outcome.encode(writer);
-        }
+        writer.option(&self.job_cleanup);
         writer.bool(self.job_setup);
         writer.bool(self.write_skipped_records);
         writer.bool(self.task_cleanup);

@@ -3,6 +3,7 @@
 use crate::model::{AttemptId, AttemptState, Kind, names};
 
 use super::class::encoded_by_name;
+use super::fields::fields;
 use super::limits::{DIAGNOSTICS_BYTES, FAILED_FETCHES, STATE_TEXT_BYTES};
 use super::{Decode, Encode, Reader, ReportedCounters, Text, WireError, Writer};
 
@@ -86,19 +87,10 @@ names!(Phase {
 });
 encoded_by_name!(Phase, "phase of an attempt");
 
-impl Decode for RecordRange {
-    const MIN_BYTES: usize = 16;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self { start: reader.i64("first record of a range")?, length: reader.i64("number of records of a range")? })
-    }
-}
-
-impl Encode for RecordRange {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i64(self.start);
-        writer.i64(self.length);
-    }
+fields! {
+    RecordRange, 16;
+    start: i64 "first record of a range",
+    length: i64 "number of records of a range",
 }
 
 impl Decode for ReduceProgress {
@@ -122,7 +114,6 @@ impl Encode for ReduceProgress {
     fn encode(&self, writer: &mut Writer<'_>) {
         writer.i64(self.shuffle_finish_ms);
         writer.i64(self.sort_finish_ms);
-        writer.count(self.failed_fetches.len());
         writer.list(&self.failed_fetches);
     }
 }

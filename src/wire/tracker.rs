@@ -1,7 +1,6 @@
 //! A tracker's status.
 
-use crate::model::Kind;
-
+use super::fields::fields;
 use super::limits::{HEALTH_REPORT_BYTES, HEARTBEAT_REPORTS, HOST_NAME_BYTES, TRACKER_NAME_BYTES};
 use super::{Decode, Encode, Reader, TaskStatus, Text, WireError, Writer};
 
@@ -175,7 +174,7 @@ fn decode_reports(reader: &mut Reader<'_>) -> Result<Vec<TaskStatus>, WireError>
     start.check_limit(count, HEARTBEAT_REPORTS, "number of reports")?;
     let mut reports = Vec::with_capacity(count);
     for _ in 0..count {
-        let kind = Kind::from_is_map(reader.bool("kind of a report")?);
+        let kind = reader.kind("kind of a report")?;
         reports.extend(TaskStatus::decode_known(kind, reader)?);
     }
     Ok(reports)
@@ -193,47 +192,26 @@ impl Encode for TaskTrackerStatus {
         self.resources.encode(writer);
         writer.count(self.tasks.len());
         for report in &self.tasks {
-            writer.bool(report.kind().is_map());
+            writer.kind(report.kind());
             report.encode_as(report.kind(), writer);
         }
         self.health.encode(writer);
     }
 }
 
-impl Decode for ResourceStatus {
-    const MIN_BYTES: usize = 14;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            total_virtual_bytes: reader.vlong("total virtual memory")?,
-            total_physical_bytes: reader.vlong("total physical memory")?,
-            available_virtual_bytes: reader.vlong("available virtual memory")?,
-            available_physical_bytes: reader.vlong("available physical memory")?,
-            map_slot_bytes: reader.vlong("memory of a map slot")?,
-            reduce_slot_bytes: reader.vlong("memory of a reduce slot")?,
-            available_space_bytes: reader.vlong("available space")?,
-            cumulative_cpu_ms: reader.vlong("cumulative CPU time")?,
-            cpu_khz: reader.vlong("CPU frequency")?,
-            processors: reader.vint("number of processors")?,
-            cpu_percent: reader.f32("CPU usage")?,
-        })
-    }
-}
-
-impl Encode for ResourceStatus {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.vlong(self.total_virtual_bytes);
-        writer.vlong(self.total_physical_bytes);
-        writer.vlong(self.available_virtual_bytes);
-        writer.vlong(self.available_physical_bytes);
-        writer.vlong(self.map_slot_bytes);
-        writer.vlong(self.reduce_slot_bytes);
-        writer.vlong(self.available_space_bytes);
-        writer.vlong(self.cumulative_cpu_ms);
-        writer.vlong(self.cpu_khz);
-        writer.vint(self.processors);
-        writer.f32(self.cpu_percent);
-    }
+fields! {
+    ResourceStatus, 14;
+    total_virtual_bytes: vlong "total virtual memory",
+    total_physical_bytes: vlong "total physical memory",
+    available_virtual_bytes: vlong "available virtual memory",
+    available_physical_bytes: vlong "available physical memory",
+    map_slot_bytes: vlong "memory of a map slot",
+    reduce_slot_bytes: vlong "memory of a reduce slot",
+    available_space_bytes: vlong "available space",
+    cumulative_cpu_ms: vlong "cumulative CPU time",
+    cpu_khz: vlong "CPU frequency",
+    processors: vint "number of processors",
+    cpu_percent: f32 "CPU usage",
 }
 
 impl Decode for HealthStatus {

@@ -104,9 +104,29 @@ impl<'a> Writer<'a> {
         self.bytes(bytes);
     }
 
-    /// Values in a row, without their count.
+    /// A list behind its count, an `int`.
     pub(crate) fn list<T: Encode>(&mut self, values: &[T]) {
+        self.count(values.len());
+        self.elements(values);
+    }
+
+    /// A list behind its count, a `vint`.
+    pub(crate) fn vint_list<T: Encode>(&mut self, values: &[T]) {
+        self.vint_count(values.len());
+        self.elements(values);
+    }
+
+    /// Values in a row, without their count.
+    pub(crate) fn elements<T: Encode>(&mut self, values: &[T]) {
         for value in values {
+            value.encode(self);
+        }
+    }
+
+    /// A flag, and a value if there is one.
+    pub(crate) fn option<T: Encode>(&mut self, value: &Option<T>) {
+        self.bool(value.is_some());
+        if let Some(value) = value {
             value.encode(self);
         }
     }

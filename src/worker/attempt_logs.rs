@@ -86,15 +86,20 @@ impl AttemptLogs {
     /// Removes the logs of jobs whose folders have not changed for the retention time. Those of applications are others' to remove.
     pub(crate) fn remove_old(&self) {
         let Ok(logs) = FolderHandle::open(&self.folder) else { return };
-        let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
         let names = logs.names(ListBound::OWN).unwrap_or_default();
         for name in names.into_iter().filter(|name| !name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
-            let changed_s = logs.stat_of(&name).ok().flatten().map(|stat| stat.st_mtime);
-            if changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s) {
+            if self.is_old(&logs, &name) {
                 // The next round removes the rest.
                 let _ = logs.remove(&name);
             }
         }
+    }
+
+    /// Whether an entry has not changed for the retention time.
+    pub(super) fn is_old(&self, folder: &FolderHandle, name: &OsStr) -> bool {
+        let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.retain.as_secs()).unwrap_or(i64::MAX));
+        let changed_s = folder.stat_of(name).ok().flatten().map(|stat| stat.st_mtime);
+        changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s)
     }
 }
 
@@ -152,6 +157,13 @@ pub(crate) struct GivenTicket {
     pub(crate) ticket: Option<String>,
 }
 
+impl GivenTicket {
+    /// Both parts of it.
+    pub(super) fn whole(&self) -> Option<(i64, &str)> {
+        self.expires_ms.zip(self.ticket.as_deref())
+    }
+}
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LogsDenied {
     #[error(
@@ -176,13 +188,13 @@ impl AttemptLogs {
 
     /// Checks a ticket for the logs of an attempt at a time, epoch ms. Reads a file.
     pub(crate) fn check_ticket(&self, attempt: AttemptId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
-        let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
-            return Err(LogsDenied::NoTicket);
-        };
-        let job = attempt.task.job;
-        let key = key_in(&self.folder, &job.to_string()).ok().flatten();
-        let key = key.ok_or_else(|| LogsDenied::NoKey(job.to_string()))?;
-        Ok(key.check(attempt, expires_ms, ticket, now_ms)?)
+        let (expires_ms, ticket) = given.whole().ok_or(LogsDenied::NoTicket)?;
+        Ok(self.key(attempt.task.job.to_string())?.check(attempt, expires_ms, ticket, now_ms)?)
+    }
+
+    /// The key of a job or an application.
+    pub(super) fn key(&self, name: String) -> Result<LogKey, LogsDenied> {
+        key_in(&self.folder, &name).ok().flatten().ok_or(LogsDenied::NoKey(name))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::streaming::attempt::AttemptContext;
 use crate::streaming::child::StderrLog;
 use crate::streaming::committer::OutputCommitter;
 use crate::streaming::counters::FrameworkCounter;
-use crate::streaming::environment::{AttemptInfo, SplitInfo, build_environment};
+use crate::streaming::environment::{AttemptEnvironment, build_environment};
 use crate::streaming::failure::TaskFailure;
 use crate::streaming::map_task::MapSplit;
 use crate::streaming::plan::ProcessPlan;
@@ -227,7 +227,7 @@ impl AttemptWork<'_> {
         let temporary = job.configuration.text(&keys::CHILD_TMP).map_err(unusable)?.unwrap_or_default();
         let temporary = temporary.trim_start_matches("./");
         working_folder::prepare_working_folder(work_folder, files.jar_content.as_deref(), &files.links, temporary)?;
-        let facts = AttemptInfo {
+        let facts = AttemptEnvironment {
             attempt: self.attempt(),
             partition: u32::try_from(self.task.partition).unwrap_or(0),
             user: job.user.clone(),
@@ -238,11 +238,7 @@ impl AttemptWork<'_> {
             token_file: job.token_file(),
             cache_files: files.cache_files,
             cache_archives: files.cache_archives,
-            split: split.map(|split| SplitInfo {
-                file: split.uri.clone(),
-                start_bytes: split.start_bytes,
-                length_bytes: split.length_bytes,
-            }),
+            split: split.cloned(),
             work_output: job
                 .committer()?
                 .map(|committer| committer.attempt_folder(self.attempt()))

@@ -115,12 +115,15 @@ pub(crate) fn run(
         supervisor,
     };
     let web = start_web(listener, &surroundings, jobs.clone(), lost)?;
-    let mut containers = start_containers(&surroundings, registered)?;
+    let of_containers = surroundings.settings.containers.as_ref();
+    let started_containers = of_containers.map(|of| StartedContainers::new(of, &surroundings, registered));
+    let mut containers = started_containers.transpose()?;
     let runner = Arc::new(attempt_runner(&surroundings, jobs, events.clone()));
-    let beat_digest = containers.beat_digest.take();
+    let beat_digest = containers.as_ref().map(|containers| containers.beat_digest.clone());
     let identity = TrackerIdentity { name: name.clone(), http_port: http.port(), beat_digest, registrations };
     let all_folders = folders.all().map(Path::to_owned).collect();
-    let running = Running { name, http, folders: all_folders, logs, containers: containers.about.take() };
+    let about = containers.as_ref().map(|containers| containers.about.clone());
+    let running = Running { name, http, folders: all_folders, logs, containers: about };
 
     let runtime = start_runtime()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
@@ -203,49 +206,30 @@ fn start_runtime() -> io::Result<tokio::runtime::Runtime> {
     Ok(runtime)
 }
 
-/// What runs containers; nothing where they are switched off.
-#[derive(Default)]
-struct RunningContainers {
-    about: Option<String>,
-    beat_digest: Option<String>,
-    runner: Option<Arc<ContainerRunner>>,
-    service: Option<ContainerService>,
-}
-
-fn start_containers(
-    surroundings: &ContainerSurroundings<'_>,
-    registered: watch::Receiver<u64>,
-) -> Result<RunningContainers, TaskTrackerError> {
-    let Some(of_containers) = &surroundings.settings.containers else { return Ok(RunningContainers::default()) };
-    let started = StartedContainers::new(of_containers, surroundings, registered)?;
-    Ok(RunningContainers {
-        about: Some(format!("{}; {}", of_containers.declared.capability, started.limits)),
-        beat_digest: Some(started.beat_digest),
-        runner: Some(started.runner),
-        service: Some(started.service),
-    })
-}
-
 /// Works until `stop` is done or the heartbeats end; then ends what runs, and signs off.
 async fn work_until(
     stop: impl Future<Output = ()>,
     heartbeats: &mut HeartbeatLoop,
     runner: &AttemptRunner,
-    containers: &mut RunningContainers,
+    containers: &mut Option<StartedContainers>,
     (jobtracker, user): (&HostPort, &str),
     events: mpsc::UnboundedSender<AttemptMessage>,
 ) -> Result<(), HeartbeatError> {
+    let (container_runner, mut service) = match containers {
+        Some(StartedContainers { runner, service, .. }) => (Some(&*runner), Some(service)),
+        None => (None, None),
+    };
     let ended = tokio::select! {
         () = stop => Ok(()),
         ended = heartbeats.run() => ended.map(|never| match never {}),
         () = runner.map_completions.run(jobtracker, user) => Ok(()),
         () = runner.memory_monitor.run(runner.memory_interval) => Ok(()),
         () = runner.hang_monitor.run(events) => Ok(()),
-        () = remove_old_logs(&runner.logs, containers.runner.as_ref()) => Ok(()),
-        never = run_containers(containers.service.as_mut()) => match never {},
+        () = remove_old_logs(&runner.logs, container_runner) => Ok(()),
+        never = run_containers(service.as_deref_mut()) => match never {},
     };
     let of_containers = async {
-        if let Some(service) = &mut containers.service {
+        if let Some(service) = service {
             service.shut_down().await;
         }
     };

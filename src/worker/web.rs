@@ -22,7 +22,7 @@ use tokio::time::sleep;
 use crate::clock::wall_ms;
 use crate::model::{AttemptId, ContainerId, JobId};
 use crate::streaming::shuffle::servlet;
-use crate::streaming::shuffle::servlet::{FileRange, ServletAnswer, ServletRequest};
+use crate::streaming::shuffle::servlet::{FileRange, MapOutputRequest, ServletAnswer};
 
 use super::attempt_logs::{AttemptLogs, GivenTicket, LOG_NAMES, LogsDenied};
 use super::containers::{CONTAINER_LOGS, ContainerLogs};
@@ -102,29 +102,15 @@ async fn about(State(state): State<Arc<WebState>>) -> String {
     state.about.clone()
 }
 
-/// A request for map output, which is verified and then answered.
-struct MapOutputRequest {
-    path_and_query: String,
-    url_hash: Option<String>,
-    local_port: u16,
-}
-
-impl MapOutputRequest {
-    fn of(request: &Request, local_port: u16) -> Self {
-        let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str()).to_owned();
-        let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
-        Self { path_and_query, url_hash, local_port }
-    }
-
-    fn request(&self) -> ServletRequest<'_> {
-        let (path_and_query, url_hash) = (self.path_and_query.as_str(), self.url_hash.as_deref());
-        ServletRequest { path_and_query, url_hash, local_port: self.local_port }
-    }
+fn map_output_request(request: &Request, local_port: u16) -> MapOutputRequest {
+    let path_and_query = request.uri().path_and_query().map_or("", |whole| whole.as_str()).to_owned();
+    let url_hash = request.headers().get("UrlHash").and_then(|hash| hash.to_str().ok()).map(str::to_owned);
+    MapOutputRequest { path_and_query, url_hash, local_port }
 }
 
 async fn map_output(State(state): State<Arc<WebState>>, request: Request) -> Response<Body> {
-    let output_request = MapOutputRequest::of(&request, state.port);
-    let job = match servlet::verified_job(&output_request.request(), &*state.jobs) {
+    let output_request = map_output_request(&request, state.port);
+    let job = match servlet::verified_job(&output_request, &*state.jobs) {
         Ok(job) => job,
         Err(refusal) => return refusal_response(&state, &refusal),
     };
@@ -134,7 +120,7 @@ async fn map_output(State(state): State<Arc<WebState>>, request: Request) -> Res
         let (shared, again) = (state.clone(), output_request.clone());
         // The index of the output and the output itself are files.
         let found = state.output_permits.read(job, move || {
-            let answer = servlet::answer(&again.request(), &*shared.jobs);
+            let answer = servlet::answer(&again, &*shared.jobs);
             open_output(answer)
         });
         let (answer, opened) = match found.await {

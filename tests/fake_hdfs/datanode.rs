@@ -290,7 +290,7 @@ pub fn serve_ipc(mut stream: TcpStream, shared: &Shared, index: usize) {
         let call = decode_hdfs_call(&frame).unwrap();
         let outcome = match &call.call {
             HdfsCall::GetProtocolVersion { .. } => {
-                HdfsOutcome::Answer(HdfsAnswer::Long(HdfsProtocol::ClientDatanode.version()))
+                HdfsOutcome::Value(HdfsAnswer::Long(HdfsProtocol::ClientDatanode.version()))
             }
             HdfsCall::RecoverBlock { block, keep_length: false, nodes } if fault != Some(Fault::Refuses) => {
                 let names: Vec<_> = nodes.iter().map(|node| node.name.clone()).collect();
@@ -340,7 +340,7 @@ fn recover(shared: &Shared, block: &Block, names: &[String]) -> HdfsOutcome {
     }
     state.set_generation(block.id, generation);
     let block = Block { generation, length_bytes: shortest as i64, id: block.id };
-    HdfsOutcome::Answer(HdfsAnswer::RecoveredBlock(Some(LocatedBlock {
+    HdfsOutcome::Value(HdfsAnswer::RecoveredBlock(Some(LocatedBlock {
         token: no_token(),
         is_corrupt: false,
         offset_bytes: 0,

@@ -64,7 +64,7 @@ pub fn serve(mut stream: &TcpStream, shared: &Shared) {
         };
         shared.notify();
         let outcome = match answer {
-            Ok(answer) => HdfsOutcome::Answer(answer),
+            Ok(answer) => HdfsOutcome::Value(answer),
             Err(exception) => HdfsOutcome::Error(exception),
         };
         let mut bytes = Vec::new();

@@ -433,7 +433,7 @@ fn server(answer: Vec<u8>) -> u16 {
 fn an_address_that_is_no_namenodes_ends_the_start_with_its_name() {
     let version = |version| {
         let mut bytes = Vec::new();
-        let outcome = HdfsOutcome::Answer(HdfsAnswer::Long(version));
+        let outcome = HdfsOutcome::Value(HdfsAnswer::Long(version));
         encode_hdfs_response(&mut bytes, &HdfsResponse { id: 0, outcome });
         bytes
     };

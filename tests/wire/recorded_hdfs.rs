@@ -105,7 +105,7 @@ fn openings_come_back_byte_for_byte() {
 #[test]
 fn answers_mean_what_the_recording_says() {
     let answer = |name: &str| match round_trip_response(name, round_trip_request(name)) {
-        HdfsOutcome::Answer(answer) => answer,
+        HdfsOutcome::Value(answer) => answer,
         other => panic!("{name}: {other:?}"),
     };
     assert_eq!(answer("getProtocolVersion"), HdfsAnswer::Long(HdfsProtocol::Client.version()));

@@ -1,6 +1,6 @@
 //! How `app` commands and `jobtracker run` reach the server, and how they fail.
 
-use crate::cli::exit_code::WRONG_USAGE;
+use crate::cli::exit_code::{DENIED, UNREACHABLE, WRONG_USAGE};
 use crate::cli::market_command::MarketArguments;
 use crate::cli::place::{Found, PlaceError};
 use crate::cli::signer::{KEY_FILE, SignerError};
@@ -14,10 +14,6 @@ pub(crate) fn client_of(market: &MarketArguments) -> Result<ApplicationClient, A
     let client = ApplicationClient::new(address.to_string(), user, signer, crate::clock::wall_ms);
     Ok(client.found(origin.note()))
 }
-
-const DENIED: u8 = 3;
-/// Exit code without a valid answer.
-const UNREACHABLE: u8 = 4;
 
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum AppCommandError {

@@ -2,38 +2,41 @@
 
 use crate::api::NOT_BOUGHT_YET;
 use crate::api::applications::{ContainerReport, ContainerRow, WaitingReason, WaitingRequest};
-use crate::cli::market_text::{columns, format_duration, lines};
+use crate::cli::market_text::{columns_of, format_duration, lines};
 use crate::cli::time_text::format_time;
 
 /// A table for people.
 pub(super) fn render_containers(containers: &[ContainerReport]) -> String {
     let rows: Vec<ContainerRow> = containers.iter().map(ContainerRow::from).collect();
     let has_items = rows.iter().any(|row| row.item.is_some());
-    let names = ["container", "state", "item", "node", "started", "ran", "exit", "why"];
-    let names: Vec<&str> = names.into_iter().filter(|name| has_items || *name != "item").collect();
-    let mut table = columns(&names, names.len());
-    for row in &rows {
+    let groups = [
+        (true, &["container", "state"][..]),
+        (has_items, &["item"]),
+        (true, &["node", "started", "ran", "exit", "why"]),
+    ];
+    let cells = rows.iter().map(|row| {
         let ran_ms = row.started_ms.zip(row.finished_ms).map(|(started_ms, finished_ms)| finished_ms - started_ms);
         let item = match (row.item, row.item_attempt) {
             (Some(item), Some(attempt)) if attempt > 1 => format!("{item} (attempt {attempt})"),
             (Some(item), _) => item.to_string(),
             (None, _) => "-".to_owned(),
         };
-        let cells = [
-            row.container.to_string(),
-            row.state.name().to_owned(),
-            item,
-            row.node.clone(),
-            row.started_ms.map_or_else(|| "-".to_owned(), format_time),
-            format_duration(ran_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
-            row.exit_status.map_or_else(|| "-".to_owned(), |status| status.0.to_string()),
-            row.diagnostics
-                .as_deref()
-                .map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
-        ];
-        table.add_row(cells.into_iter().enumerate().filter(|(at, _)| has_items || *at != 2).map(|(_, cell)| cell));
-    }
-    lines(&table)
+        [
+            vec![row.container.to_string(), row.state.name().to_owned()],
+            vec![item],
+            vec![
+                row.node.clone(),
+                row.started_ms.map_or_else(|| "-".to_owned(), format_time),
+                format_duration(ran_ms.and_then(|ms| u64::try_from(ms / 1000).ok())),
+                row.exit_status.map_or_else(|| "-".to_owned(), |status| status.0.to_string()),
+                row.diagnostics
+                    .as_deref()
+                    .map_or_else(String::new, |text| text.lines().next().unwrap_or_default().to_owned()),
+            ],
+        ]
+    });
+    let left = ["container", "state", "item", "node", "started", "ran", "exit", "why"];
+    lines(&columns_of(groups, &left, cells))
 }
 
 /// Why a request waits, and what it asks for.

@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationState, ItemCounts, ReportedFinalStatus};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
+use crate::cli::market_text::{Form, columns_of, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
 use crate::cli::values::{UserFilter, whole_number};
 use crate::client::applications::ApplicationQuery;
@@ -84,18 +84,15 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
     let has_ended = rows.iter().any(|row| row.finished_ms.is_some());
     let has_items = rows.iter().any(|row| row.items.is_some());
     let has_costs = rows.iter().any(|row| row.cost.is_some());
-    let shown = [
+    let groups = [
         (true, &["application", "state", "user", "queue", "started"][..]),
         (has_ended, &["result"]),
         (true, &["elapsed", "name", "running", "waiting", "complete", "failed"]),
         (has_items, &["items done"]),
         (has_costs, &["cost"]),
     ];
-    let names: Vec<&str> =
-        shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
-    let mut table = columns(&names, if has_ended { 8 } else { 7 });
-    for row in &rows {
-        let cells = [
+    let cells = rows.iter().map(|row| {
+        [
             vec![
                 row.application.to_string(),
                 row.state.name().to_owned(),
@@ -117,10 +114,10 @@ fn render_list(applications: &[ApplicationReport], form: Form) -> String {
             ],
             vec![row.items.map_or_else(|| "-".to_owned(), |ItemCounts { total, done }| format!("{done}/{total}"))],
             vec![row.cost.map_or_else(|| "-".to_owned(), |cost| cost.to_string())],
-        ];
-        table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
-    }
-    lines(&table)
+        ]
+    });
+    let left = ["application", "state", "user", "queue", "started", "result", "elapsed", "name"];
+    lines(&columns_of(groups, &left, cells))
 }
 
 #[cfg(test)]

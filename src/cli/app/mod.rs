@@ -8,6 +8,8 @@ mod list;
 mod logs;
 mod status;
 
+use super::market_command::block_on;
+
 pub(crate) use connection::AppCommandError;
 pub(super) use connection::client_of;
 pub(super) use container_table::waiting_text;
@@ -18,16 +20,12 @@ pub(super) use failures::failure_text;
 #[command(after_help = EXIT_CODES)]
 pub(crate) enum AppCommand {
     /// List applications that are not over
-    #[command(after_help = EXIT_CODES)]
     List(list::ListArguments),
     /// Show an application: its containers, what it waits for, what it has cost
-    #[command(after_help = EXIT_CODES)]
     Status(status::StatusArguments),
     /// Print what containers of an application have written
-    #[command(after_help = EXIT_CODES)]
     Logs(logs::LogsArguments),
     /// Kill applications with all their containers
-    #[command(after_help = EXIT_CODES)]
     Kill(kill::KillArguments),
 }
 
@@ -35,7 +33,7 @@ pub(crate) enum AppCommand {
 const EXIT_CODES: &str = "Exit codes: 0 success, 2 wrong usage or refused, 3 denied, 4 unreachable";
 
 pub(crate) fn run(command: AppCommand) -> Result<String, AppCommandError> {
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    block_on(async {
         let (outcome, market) = match &command {
             AppCommand::List(arguments) => (list::list(arguments).await, &arguments.market),
             AppCommand::Status(arguments) => (status::status(arguments).await, &arguments.market),

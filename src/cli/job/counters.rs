@@ -2,7 +2,7 @@
 
 use crate::cli::market_text::{Form, columns, json, lines};
 use crate::client::job::JobId;
-use crate::client::job::view::CounterLine;
+use crate::client::job::view::JobCounter;
 
 use super::connection::{ConnectionArguments, JobCommandError};
 
@@ -36,19 +36,19 @@ const MAIN: [&str; 5] = [
 ];
 
 /// The most important counters, and all of the job's own code.
-pub(super) fn main_counters(mut counters: Vec<CounterLine>) -> Vec<CounterLine> {
+pub(super) fn main_counters(mut counters: Vec<JobCounter>) -> Vec<JobCounter> {
     counters.retain(|counter| !counter.is_of_framework() || MAIN.contains(&counter.id.as_str()));
     counters
 }
 
 /// The counters, one a line, below their groups; nothing if there are none.
-pub(super) fn render_counters(counters: &[CounterLine]) -> String {
+pub(super) fn render_counters(counters: &[JobCounter]) -> String {
     if counters.is_empty() {
         return String::new();
     }
     let mut table = columns(&["counter", "value"], 1);
     let mut group = None;
-    for CounterLine { group: its_group, name, value, .. } in counters {
+    for JobCounter { group: its_group, name, value, .. } in counters {
         if group != Some(its_group) {
             table.add_row([its_group.clone(), String::new()]);
             group = Some(its_group);
@@ -64,12 +64,13 @@ mod tests {
 
     #[test]
     fn counters_stand_below_their_groups() {
-        let counter = |group: &str, name: &str, value| CounterLine {
+        let counter = |group: &str, name: &str, value| JobCounter {
             group: group.into(),
             group_id: "org.apache.hadoop.mapred.JobInProgress$Counter".into(),
             id: "TOTAL_LAUNCHED_MAPS".into(),
             name: name.into(),
             value,
+            tasks: None,
         };
         let counters = [
             counter("File Systems", "BYTES_READ", 12),
@@ -88,12 +89,13 @@ mod tests {
 
     #[test]
     fn the_main_counters_are_few_and_those_of_commands_stay() {
-        let counter = |group_id: &str, id: &str| CounterLine {
+        let counter = |group_id: &str, id: &str| JobCounter {
             group: String::new(),
             group_id: group_id.into(),
             id: id.into(),
             name: String::new(),
             value: 1,
+            tasks: None,
         };
         let framework = "org.apache.hadoop.mapred.Task$Counter";
         let counters = vec![

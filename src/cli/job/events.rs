@@ -3,7 +3,7 @@
 use crate::cli::market_text::{Form, columns, json, lines};
 use crate::cli::values::whole_number;
 use crate::client::job::JobId;
-use crate::client::job::view::AttemptLine;
+use crate::client::job::view::JobEvent;
 
 use super::connection::{ConnectionArguments, JobCommandError};
 
@@ -31,12 +31,12 @@ pub(super) async fn events(arguments: &EventsArguments) -> Result<String, JobCom
     Ok(render_events(&events, arguments.connection.form()))
 }
 
-fn render_events(events: &[AttemptLine], form: Form) -> String {
+fn render_events(events: &[JobEvent], form: Form) -> String {
     if form == Form::Json {
         return json(&events);
     }
     let mut table = columns(&["event", "attempt", "task", "status", "tracker", "took ms"], 5);
-    for AttemptLine { number, attempt, task, status, tracker, run_time_ms } in events {
+    for JobEvent { number, attempt, task, status, tracker, run_time_ms } in events {
         let cells =
             [number.to_string(), attempt.to_string(), (*task).to_owned(), (*status).to_owned(), tracker.clone()];
         table.add_row(cells.into_iter().chain([run_time_ms.to_string()]));

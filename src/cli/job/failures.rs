@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::cli::pasted::pasted;
-use crate::client::job::view::{AttemptLine, JobLine, TaskTally};
+use crate::client::job::view::{JobEvent, JobLine, TaskTally};
 use crate::model::{AttemptId, Kind, TaskId, is_start_failure};
 
 /// Kinds of failures that are shown.
@@ -37,7 +37,7 @@ impl Default for Failures {
 
 impl Failures {
     /// Counts a failure; returns its text if it is the first of a kind that is shown. A repeated event counts once.
-    pub(super) fn add(&mut self, attempt: &AttemptLine, diagnostics: &[String]) -> Option<String> {
+    pub(super) fn add(&mut self, attempt: &JobEvent, diagnostics: &[String]) -> Option<String> {
         if attempt.number <= self.last_event {
             return None;
         }
@@ -140,7 +140,7 @@ fn reason_of(lines: &[&str], attempt: AttemptId) -> String {
     reason
 }
 
-fn render_failure(attempt: &AttemptLine, lines: &[&str]) -> String {
+fn render_failure(attempt: &JobEvent, lines: &[&str]) -> String {
     let mut text = format!("{} {} on {}", attempt.attempt, attempt.status, attempt.tracker);
     for line in lines {
         text += &format!("\n  {line}");
@@ -168,8 +168,8 @@ mod tests {
 
     use super::*;
 
-    fn attempt(number: i32, task: u32) -> AttemptLine {
-        AttemptLine {
+    fn attempt(number: i32, task: u32) -> JobEvent {
+        JobEvent {
             number,
             attempt: format!("attempt_202611211200_0001_m_{task:06}_{number}").parse().unwrap(),
             task: "map",

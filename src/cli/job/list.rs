@@ -1,8 +1,6 @@
 //! `jobtracker job list`: lists jobs.
 
-use comfy_table::CellAlignment;
-
-use crate::cli::market_text::{Form, columns, format_duration, json, lines, one_line};
+use crate::cli::market_text::{Form, columns_of, format_duration, json, lines, one_line};
 use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::view::JobLine;
 
@@ -56,7 +54,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
     let has_starts = jobs.iter().any(|timed| start_of(timed.job).is_some());
     let has_reasons = jobs.iter().any(|timed| timed.job.why_it_waits().is_some());
     let has_ended = jobs.iter().any(|timed| timed.job.state.is_finished());
-    let shown = [
+    let groups = [
         (true, &["job", "state", "user", "queue", "priority", "started"][..]),
         (has_ended, &["ended"]),
         (true, &["elapsed", "name", "maps", "reduces"]),
@@ -65,15 +63,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         (has_starts, &["starts"]),
         (has_reasons, &["reason"]),
     ];
-    let names: Vec<&str> =
-        shown.iter().filter(|(is_shown, _)| *is_shown).flat_map(|(_, names)| *names).copied().collect();
-    let mut table = columns(&names, if has_ended { 9 } else { 8 });
-    for (column, name) in table.column_iter_mut().zip(&names) {
-        if matches!(*name, "starts" | "reason") {
-            column.set_cell_alignment(CellAlignment::Left);
-        }
-    }
-    for TimedJob { job, finish_ms, elapsed_ms, cost, .. } in jobs {
+    let cells = jobs.iter().map(|TimedJob { job, finish_ms, elapsed_ms, cost, .. }| {
         let deadline = job.deadline.as_ref();
         let of_deadline = [
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
@@ -83,7 +73,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         let reason = job.why_it_waits().cloned().unwrap_or_default();
         let JobLine { job, state, name, user, queue, priority, started_ms, map_percent, reduce_percent, .. } = job;
         let elapsed_s = elapsed_ms.and_then(|ms| u64::try_from(ms / 1000).ok());
-        let cells = [
+        [
             vec![
                 job.to_string(),
                 state.name().to_owned(),
@@ -98,10 +88,10 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
             of_deadline.to_vec(),
             vec![start],
             vec![reason],
-        ];
-        table.add_row(shown.iter().zip(cells).filter(|((is_shown, _), _)| *is_shown).flat_map(|(_, cells)| cells));
-    }
-    lines(&table)
+        ]
+    });
+    let left = ["job", "state", "user", "queue", "priority", "started", "ended", "elapsed", "name", "starts", "reason"];
+    lines(&columns_of(groups, &left, cells))
 }
 
 /// A job that failed or was killed has no percentage.

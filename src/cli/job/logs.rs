@@ -11,7 +11,7 @@ use crate::api::TaskAttempt;
 use crate::cli::market_text::{Form, json};
 use crate::cli::terminal::{print, whole_characters};
 use crate::client::job::logs::{AttemptLog, LOGS, LogAccess, LogReader, attempt, fetch_all, list_ended_attempts};
-use crate::client::job::view::AttemptLine;
+use crate::client::job::view::JobEvent;
 use crate::client::job::{AttemptId, JobClientError, JobId};
 
 use super::connection::{ConnectionArguments, JobCommandError};
@@ -112,11 +112,11 @@ async fn running_attempts(
     connection: &ConnectionArguments,
     job: JobId,
     only: Option<AttemptId>,
-) -> Result<Vec<AttemptLine>, JobCommandError> {
+) -> Result<Vec<JobEvent>, JobCommandError> {
     let tasks = read_tasks(connection, job, true).await?;
     let line = |attempt: TaskAttempt| {
         let TaskAttempt { attempt, task, http, .. } = attempt;
-        Some(AttemptLine::running(attempt, &task, http?))
+        Some(JobEvent::running(attempt, &task, http?))
     };
     let wanted = tasks.attempts.into_iter().filter(|attempt| only.is_none_or(|only| only == attempt.attempt));
     Ok(wanted.filter_map(line).collect())

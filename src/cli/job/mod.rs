@@ -27,6 +27,7 @@ mod times;
 
 use std::process::ExitCode;
 
+use super::market_command::block_on;
 use connection::Outcome;
 pub(super) use failures::without_numbers;
 
@@ -35,58 +36,40 @@ pub(super) use failures::without_numbers;
 #[command(after_help = EXIT_CODES)]
 pub(crate) enum JobCommand {
     /// Submit a streaming job and follow it to its end
-    #[command(after_help = EXIT_CODES)]
     Submit(Box<submit_arguments::SubmitArguments>),
     /// Follow jobs to their ends, one after the other
-    #[command(after_help = EXIT_CODES)]
     Follow(follow::FollowArguments),
     /// Wait in silence until jobs have ended
-    #[command(after_help = EXIT_CODES)]
     Wait(follow::FollowArguments),
     /// List unfinished jobs
-    #[command(after_help = EXIT_CODES)]
     List(list::ListArguments),
     /// Show a job's progress and cost
-    #[command(after_help = EXIT_CODES)]
     Status(status::StatusArguments),
     /// Kill jobs
-    #[command(after_help = EXIT_CODES)]
     Kill(kill::KillArguments),
     /// Kill attempts of tasks, which run again
-    #[command(after_help = EXIT_CODES)]
     KillTask(kill::KillAttemptsArguments),
     /// Let attempts of tasks fail, which counts against their tasks
-    #[command(after_help = EXIT_CODES)]
     FailTask(kill::KillAttemptsArguments),
     /// Hold jobs: what runs ends, and nothing new starts until you release them (owner and administrators only)
-    #[command(after_help = EXIT_CODES)]
     Hold(hold::HoldArguments),
     /// Release held jobs
-    #[command(after_help = EXIT_CODES)]
     Release(hold::HoldArguments),
     /// Set the priority of jobs within their queues
-    #[command(after_help = EXIT_CODES)]
     Priority(priority::PriorityArguments),
     /// Change the deadline of a job, or take it away
-    #[command(after_help = EXIT_CODES)]
     Deadline(Box<deadline::DeadlineOfJobArguments>),
     /// List the ended attempts of a job
-    #[command(after_help = EXIT_CODES)]
     Events(events::EventsArguments),
     /// Print a job's counters
-    #[command(after_help = EXIT_CODES)]
     Counters(counters::CountersArguments),
     /// Print the logs of an attempt, or of a job's failed attempts
-    #[command(after_help = EXIT_CODES)]
     Logs(logs::LogsArguments),
     /// List the attempts of a job: state, worker, input, time of launch, status text
-    #[command(after_help = EXIT_CODES)]
     Tasks(tasks::TasksArguments),
     /// Print the output of a job: its part files, in order
-    #[command(after_help = EXIT_CODES)]
     Output(output::OutputArguments),
     /// Submit a job again, as it was submitted from this machine
-    #[command(after_help = EXIT_CODES)]
     Resubmit(Box<resubmit::ResubmitArguments>),
 }
 
@@ -96,7 +79,7 @@ const EXIT_CODES: &str =
 
 pub(crate) fn run(command: JobCommand) -> Outcome {
     let done = |text: String| (text, ExitCode::SUCCESS);
-    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+    block_on(async {
         match command {
             JobCommand::Submit(arguments) => submit::submit(&arguments).await,
             JobCommand::Follow(arguments) => follow::follow(&arguments).await,

@@ -2,11 +2,10 @@
 
 use std::str::FromStr;
 
-use clap::ValueEnum as _;
-
 use crate::cli::market_text::{Form, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
+use crate::model::Priority;
 
 use super::connection::{ConnectionArguments, JobCommandError};
 use super::filter::{ChoiceArguments, NONE_CHOSEN};
@@ -31,34 +30,19 @@ pub(crate) struct PriorityArguments {
 #[derive(Clone, Copy, Debug)]
 enum Word {
     Job(JobId),
-    Priority(PriorityArgument),
+    Priority(Priority),
 }
 
 /// What a user of the market must know.
 const MARKET_NOTE: &str =
     ", which counts for nothing while the market rules: slots follow rates (jobtracker queue set-spending)";
 
-/// Hadoop's priorities.
-#[derive(Clone, Copy, Debug, clap::ValueEnum)]
-enum PriorityArgument {
-    #[value(name = "VERY_HIGH")]
-    VeryHigh,
-    #[value(name = "HIGH")]
-    High,
-    #[value(name = "NORMAL")]
-    Normal,
-    #[value(name = "LOW")]
-    Low,
-    #[value(name = "VERY_LOW")]
-    VeryLow,
-}
-
 impl FromStr for Word {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        let priority = PriorityArgument::from_str(text, true).map(Self::Priority);
-        priority.or_else(|_| text.parse().map(Self::Job)).map_err(|_: <JobId as FromStr>::Err| {
+        let priority = Priority::from_name(&text.to_ascii_uppercase()).map(Self::Priority);
+        priority.map_or_else(|| text.parse().map(Self::Job), Ok).map_err(|_: <JobId as FromStr>::Err| {
             "expected a job id such as job_202611211200_0001, or a priority [possible values: VERY_HIGH, HIGH, NORMAL, LOW, VERY_LOW]"
                 .to_owned()
         })
@@ -66,7 +50,7 @@ impl FromStr for Word {
 }
 
 impl PriorityArguments {
-    fn jobs_and_priority(&self) -> Result<(Vec<JobId>, PriorityArgument), JobCommandError> {
+    fn jobs_and_priority(&self) -> Result<(Vec<JobId>, Priority), JobCommandError> {
         let jobs = self.words.iter().filter_map(|word| if let Word::Job(job) = word { Some(*job) } else { None });
         let named = |word: &Word| if let Word::Priority(priority) = word { Some(*priority) } else { None };
         let mut priorities = self.words.iter().filter_map(named);
@@ -76,18 +60,6 @@ impl PriorityArguments {
                 let expected = "expected one priority: VERY_HIGH, HIGH, NORMAL, LOW or VERY_LOW";
                 Err(JobCommandError::Argument(expected.to_owned()))
             }
-        }
-    }
-}
-
-impl PriorityArgument {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::VeryHigh => "VERY_HIGH",
-            Self::High => "HIGH",
-            Self::Normal => "NORMAL",
-            Self::Low => "LOW",
-            Self::VeryLow => "VERY_LOW",
         }
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use crate::cli::explain::{explanation, render_status};
 use crate::cli::market_text::{Form, format_duration, json};
 use crate::cli::time_text::{format_time, with_shown_times};
-use crate::client::job::view::{AttemptLine, DeadlineLine, JobLine, JobState, TaskTally};
+use crate::client::job::view::{DeadlineLine, JobEvent, JobLine, JobState, TaskTally};
 use crate::client::job::watch::JobCost;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
@@ -82,7 +82,7 @@ async fn first_failures(
     let events = jobtracker.events(job, 0, most_events).await?;
     for event in events.iter().filter(|event| event.has_failed()).take(MOST_FAILURES) {
         let diagnostics = jobtracker.diagnostics(event.attempt).await?;
-        if !AttemptLine::was_stopped(&diagnostics) {
+        if !JobEvent::was_stopped(&diagnostics) {
             text.extend(failures.add(event, &diagnostics).map(|shown| shown + "\n"));
         }
     }

@@ -12,7 +12,7 @@ use crate::cli::time_text::with_shown_times;
 use crate::client::job::earlier_output::{EarlierOutput, has_parts};
 use crate::client::job::streaming::{StreamingJob, shell_word};
 use crate::client::job::submit::{PreparedJob, SigningOptions, Submitted};
-use crate::client::job::view::{CounterLine, DeadlineLine, JobLine, JobState};
+use crate::client::job::view::{DeadlineLine, JobCounter, JobLine, JobState};
 use crate::client::job::watch::JobProgress;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::{FileSystems, FileUri};
@@ -369,7 +369,7 @@ async fn follow(
 fn render_end(
     progress: &JobProgress,
     failures: &Failures,
-    counters: &[CounterLine],
+    counters: &[JobCounter],
     output: &OutputState<'_>,
     form: Form,
 ) -> String {

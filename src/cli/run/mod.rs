@@ -16,6 +16,7 @@ use crate::client::applications::{ApplicationClient, ApplicationClientError, Run
 use crate::model::counted;
 
 use super::app::{AppCommandError, client_of};
+use super::market_command::block_on;
 use super::market_text::{Form, json};
 use super::prompts::prompt;
 use super::terminal::print_error;
@@ -39,8 +40,7 @@ pub(crate) fn run(arguments: &RunArguments) -> Result<(String, ExitCode), AppCom
     let client = client_of(&arguments.market)?.awaiting_start();
     let (mut stdout, mut stderr) = (io::stdout(), io::stderr());
     let outputs = Outputs { stdout: &mut stdout, stderr: &mut stderr };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let outcome = runtime.block_on(async {
+    let outcome = block_on(async {
         let mut interrupts = interrupts()?;
         run_submission(&client, &submission, arguments.detach, form, outputs, &mut interrupts).await
     });

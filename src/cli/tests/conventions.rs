@@ -144,14 +144,13 @@ fn every_help_has_examples_that_the_command_accepts_and_ends_with_the_manual() {
         assert_eq!(help.trim_end().lines().last(), Some(manual.as_str()), "{path}");
     }
     let leaves = leaves();
-    for (path, lines) in EXAMPLES {
-        let below = path.strip_prefix("jobtracker ").unwrap();
-        assert!(leaves.contains_key(below), "there is no {path}");
-        for (line, _) in *lines {
-            assert!(line.starts_with(path), "{line}: of {path}");
-            if let Err(error) = command().try_get_matches_from(words_of(line)) {
-                panic!("{line}: {error}");
-            }
+    for (line, _) in EXAMPLES {
+        assert!(
+            leaves.keys().any(|path| is_of(line, &format!("jobtracker {path}"))),
+            "{line}: there is no such command"
+        );
+        if let Err(error) = command().try_get_matches_from(words_of(line)) {
+            panic!("{line}: {error}");
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::wire::protocol::{Call, JobSubmissionCall as Ask, Protocol, Value};
 use crate::wire::{Credentials, JobStatus};
 
 use super::error::JobClientError;
-use super::view::{AttemptLine, CounterLine, JobLine, TaskTally};
+use super::view::{JobCounter, JobEvent, JobLine, TaskTally};
 
 /// Maximum number of events in one request.
 const EVENTS_AT_A_TIME: i32 = 500;
@@ -196,12 +196,7 @@ impl JobTrackerClient {
     }
 
     /// Completion events: at most `count`, from number `from` on.
-    pub(crate) async fn events(
-        &mut self,
-        job: JobId,
-        from: u32,
-        count: u32,
-    ) -> Result<Vec<AttemptLine>, JobClientError> {
+    pub(crate) async fn events(&mut self, job: JobId, from: u32, count: u32) -> Result<Vec<JobEvent>, JobClientError> {
         let mut lines = Vec::new();
         while (lines.len() as u64) < u64::from(count) {
             let next = i32::try_from(u64::from(from) + lines.len() as u64).unwrap_or(i32::MAX);
@@ -212,7 +207,7 @@ impl JobTrackerClient {
                 return Err(JobClientError::Answer("getTaskCompletionEvents"));
             };
             let is_last = events.len() < max as usize;
-            lines.extend(events.iter().map(AttemptLine::of));
+            lines.extend(events.iter().map(JobEvent::of));
             if is_last {
                 break;
             }
@@ -227,9 +222,9 @@ impl JobTrackerClient {
         }
     }
 
-    pub(crate) async fn counters(&mut self, job: JobId) -> Result<Vec<CounterLine>, JobClientError> {
+    pub(crate) async fn counters(&mut self, job: JobId) -> Result<Vec<JobCounter>, JobClientError> {
         match self.read(Ask::GetJobCounters { job: Some(job) }).await? {
-            Value::Counters(counters) => Ok(counters.as_ref().map(CounterLine::all_of).unwrap_or_default()),
+            Value::Counters(counters) => Ok(counters.as_ref().map(JobCounter::all_of).unwrap_or_default()),
             _ => Err(JobClientError::Answer("getJobCounters")),
         }
     }

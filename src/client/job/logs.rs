@@ -10,7 +10,7 @@ use crate::model::{AttemptId, JobId};
 
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
-use super::view::AttemptLine;
+use super::view::JobEvent;
 
 /// The logs of each attempt.
 pub(crate) const LOGS: [&str; 3] = ["stdout", "stderr", "syslog"];
@@ -34,17 +34,14 @@ pub(crate) async fn list_ended_attempts(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     all: bool,
-) -> Result<Vec<AttemptLine>, JobClientError> {
+) -> Result<Vec<JobEvent>, JobClientError> {
     let mut attempts = jobtracker.events(job, 0, u32::MAX).await?;
     attempts.retain(|event| all || event.has_failed());
     Ok(attempts)
 }
 
 /// An ended attempt.
-pub(crate) async fn attempt(
-    jobtracker: &mut JobTrackerClient,
-    attempt: AttemptId,
-) -> Result<AttemptLine, JobClientError> {
+pub(crate) async fn attempt(jobtracker: &mut JobTrackerClient, attempt: AttemptId) -> Result<JobEvent, JobClientError> {
     // An unknown job has no events; this call reports that it is unknown.
     jobtracker.job(attempt.task.job).await?;
     let events = jobtracker.events(attempt.task.job, 0, u32::MAX).await?;
@@ -103,7 +100,7 @@ impl<'a> LogReader<'a> {
 }
 
 pub(crate) async fn fetch(
-    attempt: &AttemptLine,
+    attempt: &JobEvent,
     wanted: &[&'static str],
     access: &LogAccess,
 ) -> Result<AttemptLog, JobClientError> {
@@ -115,7 +112,7 @@ pub(crate) async fn fetch(
             logs.push((*log, String::from_utf8_lossy(&text).into_owned()));
         }
     }
-    let AttemptLine { attempt, status, tracker, .. } = attempt;
+    let JobEvent { attempt, status, tracker, .. } = attempt;
     Ok(AttemptLog { attempt: *attempt, status, tracker: tracker.clone(), logs, error: None })
 }
 
@@ -133,7 +130,7 @@ fn no_ticket(error: MarketClientError, attempt: AttemptId, server: &str) -> JobC
 /// Fetches the logs of several attempts. An unreachable tracker affects only its own logs.
 /// Errors: the first [`JobClientError::Log`], if no log can be read.
 pub(crate) async fn fetch_all(
-    attempts: &[AttemptLine],
+    attempts: &[JobEvent],
     wanted: &[&'static str],
     access: &LogAccess,
 ) -> Result<Vec<AttemptLog>, JobClientError> {
@@ -143,7 +140,7 @@ pub(crate) async fn fetch_all(
         match fetch(attempt, wanted, access).await {
             Ok(log) => all.push(log),
             Err(error) => {
-                let AttemptLine { attempt, status, tracker, .. } = attempt;
+                let JobEvent { attempt, status, tracker, .. } = attempt;
                 let (tracker, text) = (tracker.clone(), error.to_string());
                 all.push(AttemptLog { attempt: *attempt, status, tracker, logs: Vec::new(), error: Some(text) });
                 first_error = first_error.or(Some(error));

@@ -6,7 +6,7 @@ use crate::api::{killed_by, says_may_not_begin, says_no_worker_can_run, says_pau
 use crate::model::{AttemptId, JobId, Kind, RunState, TaskId};
 use crate::wire::{CompletionStatus, Counters, JobProfile, JobStatus, TaskCompletionEvent, TaskReport, TipStatus};
 
-pub(crate) use crate::api::{JobState, TaskTally};
+pub(crate) use crate::api::{JobCounter, JobEvent, JobState, TaskTally};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct JobLine {
@@ -45,32 +45,6 @@ pub(crate) struct JobLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) deadline: Option<DeadlineLine>,
     pub(crate) url: String,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct AttemptLine {
-    /// Its number in the job's list of events.
-    pub(crate) number: i32,
-    pub(crate) attempt: AttemptId,
-    /// `map`, `reduce`, or `setup or cleanup`, which run in slots of either kind.
-    pub(crate) task: &'static str,
-    /// Its final status, in Hadoop's spelling.
-    pub(crate) status: &'static str,
-    /// Address of the tracker, which has the log.
-    pub(crate) tracker: String,
-    /// Run time if it succeeded, ms.
-    pub(crate) run_time_ms: i32,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct CounterLine {
-    pub(crate) group: String,
-    /// Hadoop's name of the group: a class, or the text of a command.
-    pub(crate) group_id: String,
-    /// Hadoop's name.
-    pub(crate) id: String,
-    pub(crate) name: String,
-    pub(crate) value: i64,
 }
 
 /// All that the built-in worker says of an attempt that it was asked to end.
@@ -157,19 +131,12 @@ fn percent(progress: f32) -> u32 {
     (progress.clamp(0.0, 1.0) * 100.0) as u32
 }
 
-impl AttemptLine {
+impl JobEvent {
     pub(super) fn of(event: &TaskCompletionEvent) -> Self {
-        let kind = event.attempt.task.kind;
-        let task = match (kind, event.is_map) {
-            (Kind::Map, true) => "map",
-            (Kind::Map, false) => "setup or cleanup",
-            // Events of setup and cleanup tasks in reduce slots look the same.
-            (Kind::Reduce, _) => "reduce",
-        };
         Self {
             number: event.event_id,
             attempt: event.attempt,
-            task,
+            task: event.task(),
             status: event.status.name(),
             tracker: event.tracker_http.0.clone().unwrap_or_default(),
             run_time_ms: event.run_time_ms,
@@ -202,7 +169,7 @@ impl AttemptLine {
     }
 }
 
-impl CounterLine {
+impl JobCounter {
     /// Whether the framework counts it, not the job's own code.
     pub(crate) fn is_of_framework(&self) -> bool {
         self.group_id.starts_with(FRAMEWORK_GROUPS) || self.group_id == FILE_SYSTEM_GROUP
@@ -220,6 +187,7 @@ impl CounterLine {
                     id: counter.name.to_string(),
                     name: counter.display_name.as_ref().unwrap_or(&counter.name).to_string(),
                     value: counter.value,
+                    tasks: None,
                 })
             })
             .collect();
@@ -327,7 +295,7 @@ mod tests {
     #[test]
     fn only_an_attempt_that_was_asked_to_end_was_stopped() {
         let stopped =
-            |texts: &[&str]| AttemptLine::was_stopped(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
+            |texts: &[&str]| JobEvent::was_stopped(&texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>());
         assert_eq!(
             [&["killed on request\n"][..], &["killed on request", "broken pipe"], &[]].map(stopped),
             [true, false, false]

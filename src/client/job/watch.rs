@@ -13,14 +13,14 @@ use crate::model::{JobId, Kind};
 
 use super::error::JobClientError;
 use super::jobtracker::JobTrackerClient;
-use super::view::{AttemptLine, JobLine, JobState, TaskTally};
+use super::view::{JobEvent, JobLine, JobState, TaskTally};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum JobUpdate {
     /// Its progress.
     Progress(Box<JobProgress>),
     /// A failed attempt and its diagnostics.
-    Failure(AttemptLine, Vec<String>),
+    Failure(JobEvent, Vec<String>),
     /// The JobTracker does not answer; sent once.
     Disconnected(String),
     /// The JobTracker answers again.
@@ -282,7 +282,7 @@ impl Watch<'_> {
             // If its diagnostics cannot be fetched, the event is read again.
             if event.has_failed() {
                 let diagnostics = jobtracker.diagnostics(event.attempt).await?;
-                if !AttemptLine::was_stopped(&diagnostics) {
+                if !JobEvent::was_stopped(&diagnostics) {
                     self.failed_attempts += 1;
                     report(JobUpdate::Failure(event, diagnostics));
                 }

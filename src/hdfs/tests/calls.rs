@@ -131,7 +131,7 @@ fn answered(answer: &[u8], stays: bool) -> HdfsError {
 fn other_servers_are_called_what_they_are() {
     let version = |version| {
         let mut bytes = Vec::new();
-        let outcome = HdfsOutcome::Answer(HdfsAnswer::Long(version));
+        let outcome = HdfsOutcome::Value(HdfsAnswer::Long(version));
         encode_hdfs_response(&mut bytes, &HdfsResponse { id: 0, outcome });
         bytes
     };

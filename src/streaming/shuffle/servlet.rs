@@ -42,14 +42,14 @@ pub(crate) struct OutputFolder {
 }
 
 /// A request, as far as it matters.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct ServletRequest<'a> {
+#[derive(Clone, Debug)]
+pub(crate) struct MapOutputRequest {
     /// As it was sent: this is what is signed.
-    pub path_and_query: &'a str,
+    pub(crate) path_and_query: String,
     /// The header `UrlHash`.
-    pub url_hash: Option<&'a str>,
+    pub(crate) url_hash: Option<String>,
     /// The port that received it.
-    pub local_port: u16,
+    pub(crate) local_port: u16,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,7 +89,7 @@ impl FileRange {
 
 /// The job that a request is for, if its signature is right. Reads no file.
 pub(crate) fn verified_job(
-    request: &ServletRequest<'_>,
+    request: &MapOutputRequest,
     outputs: &dyn ServedOutputs,
 ) -> Result<JobId, Box<ServletAnswer>> {
     VerifiedRequest::of(request, outputs).map(|verified| verified.job)
@@ -97,7 +97,7 @@ pub(crate) fn verified_job(
 
 /// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
 #[must_use]
-pub(crate) fn answer(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> ServletAnswer {
+pub(crate) fn answer(request: &MapOutputRequest, outputs: &dyn ServedOutputs) -> ServletAnswer {
     match VerifiedRequest::of(request, outputs) {
         Ok(verified) => {
             let mut answer = find(&verified, outputs);
@@ -116,7 +116,7 @@ struct VerifiedRequest {
 }
 
 impl VerifiedRequest {
-    fn of(request: &ServletRequest<'_>, outputs: &dyn ServedOutputs) -> Result<Self, Box<ServletAnswer>> {
+    fn of(request: &MapOutputRequest, outputs: &dyn ServedOutputs) -> Result<Self, Box<ServletAnswer>> {
         let query = request.path_and_query.split_once('?').map_or("", |(_, query)| query);
         let parameter = |name: &str| {
             let pairs = query.split('&').filter_map(|pair| pair.split_once('='));
@@ -130,8 +130,8 @@ impl VerifiedRequest {
         let Some((job, secret)) = known else {
             return Err(Box::new(refusal(500, &format!("Can't find job token for job {}", shortened(&job)))));
         };
-        let expected = secret.url_hash(request.local_port, request.path_and_query);
-        let Some(url_hash) = request.url_hash.filter(|given| is_same_hash(given, &expected)) else {
+        let expected = secret.url_hash(request.local_port, &request.path_and_query);
+        let Some(url_hash) = request.url_hash.as_deref().filter(|given| is_same_hash(given, &expected)) else {
             return Err(Box::new(refusal(401, "Verification of the hashReply failed")));
         };
         // Only a client that knows the secret learns more.

@@ -16,7 +16,7 @@ use super::super::shuffle::fetch::{FetchError, Fetched, HttpFetcher};
 use super::super::shuffle::fetch_schedule::MapEvent;
 use super::super::shuffle::host_queues::FetchOrder;
 use super::super::shuffle::servlet;
-use super::super::shuffle::servlet::{OutputFolder, ServedOutputs, ServletRequest};
+use super::super::shuffle::servlet::{MapOutputRequest, OutputFolder, ServedOutputs};
 use super::super::shuffle::signature::ShuffleSecret;
 use super::super::spill_index::read_index;
 use super::super::stage::{Stage, attempt_id, counted, progress_of};
@@ -237,9 +237,9 @@ fn serve(outputs: &Serving<'_>, mut connection: std::net::TcpStream) {
         assert!(reader.read_line(&mut head).unwrap() > 0);
     }
     let answer = servlet::answer(
-        &ServletRequest {
-            path_and_query: head.split(' ').nth(1).unwrap(),
-            url_hash: head.lines().find_map(|line| line.strip_prefix("urlhash: ")),
+        &MapOutputRequest {
+            path_and_query: head.split(' ').nth(1).unwrap().to_owned(),
+            url_hash: head.lines().find_map(|line| line.strip_prefix("urlhash: ")).map(str::to_owned),
             local_port: connection.local_addr().unwrap().port(),
         },
         outputs,

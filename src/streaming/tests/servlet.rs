@@ -47,9 +47,9 @@ impl ServedOutputs for Recorded {
 fn answered(request: &[u8], outputs: &Recorded) -> ServletAnswer {
     let text = String::from_utf8(request.to_vec()).unwrap();
     let header = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim);
-    let request = ServletRequest {
-        path_and_query: text.split(' ').nth(1).unwrap(),
-        url_hash: header("UrlHash:"),
+    let request = MapOutputRequest {
+        path_and_query: text.split(' ').nth(1).unwrap().to_owned(),
+        url_hash: header("UrlHash:").map(str::to_owned),
         local_port: header("Host:").unwrap().rsplit_once(':').unwrap().1.parse().unwrap(),
     };
     answer(&request, outputs)

@@ -11,7 +11,7 @@ use crate::model::AttemptId;
 use crate::wire::Phase;
 
 use super::attempt::AttemptContext;
-use super::environment::{AttemptInfo, SplitInfo, build_environment};
+use super::environment::{AttemptEnvironment, build_environment};
 use super::failure::TaskFailure;
 use super::map_task::{MapResult, MapSplit};
 use super::plan::StreamingPlan;
@@ -99,7 +99,7 @@ impl Stage {
         let folder = self.path(&progress.attempt().to_string());
         let work_folder = folder.join("work");
         working_folder::prepare_working_folder(&work_folder, Some(&self.path("jar")), &[], "tmp").unwrap();
-        let facts = AttemptInfo {
+        let facts = AttemptEnvironment {
             attempt: progress.attempt(),
             partition,
             user: "alice".to_owned(),
@@ -110,11 +110,7 @@ impl Stage {
             token_file: self.path("jobToken"),
             cache_files: Vec::new(),
             cache_archives: Vec::new(),
-            split: split.map(|split| SplitInfo {
-                file: split.uri.clone(),
-                start_bytes: split.start_bytes,
-                length_bytes: split.length_bytes,
-            }),
+            split: split.cloned(),
             work_output: None,
         };
         let of_daemon = [("PATH".to_owned(), "/usr/bin:/bin".to_owned())].into();

@@ -2,7 +2,8 @@
 //! split, all that a JobTracker needs.
 
 use crate::wire::error::{WireErrorKind, excerpt};
-use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
+use crate::wire::fields::fields;
+use crate::wire::{Reader, Text, WireError, Writer};
 
 use super::{check_version, read_magic};
 
@@ -125,8 +126,7 @@ pub fn read_split_meta(file: &[u8], limit_bytes: Option<u64>) -> Result<Vec<Spli
     read_magic(&mut reader, META_MAGIC, WHAT)?;
     let start = reader.clone();
     check_version(&start, reader.vint(WHAT)?.into(), META_VERSION.into(), WHAT)?;
-    let count = reader.vint("number of splits")?;
-    reader.list(count, "number of splits")
+    reader.vint_list("number of splits")
 }
 
 /// The bytes of `job.splitmetainfo`.
@@ -135,31 +135,15 @@ pub fn write_split_meta(splits: &[SplitMeta]) -> Vec<u8> {
     let mut writer = Writer::new(&mut file);
     writer.bytes(META_MAGIC.as_bytes());
     writer.vint(META_VERSION);
-    writer.vint_count(splits.len());
-    writer.list(splits);
+    writer.vint_list(splits);
     file
 }
 
-impl Decode for SplitMeta {
-    const MIN_BYTES: usize = 3;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let count = reader.vint("number of locations")?;
-        Ok(Self {
-            locations: reader.list(count, "number of locations")?,
-            offset_bytes: reader.vlong("offset of a split")?,
-            length_bytes: reader.vlong("length of a split")?,
-        })
-    }
-}
-
-impl Encode for SplitMeta {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.vint_count(self.locations.len());
-        writer.list(&self.locations);
-        writer.vlong(self.offset_bytes);
-        writer.vlong(self.length_bytes);
-    }
+fields! {
+    SplitMeta, 3;
+    locations: &vint_list "number of locations",
+    offset_bytes: vlong "offset of a split",
+    length_bytes: vlong "length of a split",
 }
 
 #[cfg(test)]

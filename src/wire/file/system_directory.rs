@@ -1,6 +1,7 @@
 //! Small files of a job's system directory (1.2.1 `JobInfo`, `Credentials`): `job-info`, and `jobToken`, of the form of users' own token storage files.
 
 use crate::model::JobId;
+use crate::wire::fields::fields;
 use crate::wire::{Credentials, Decode, Encode, Reader, Text, WString, WireError, Writer};
 
 use super::{check_version, read_magic};
@@ -16,24 +17,11 @@ pub struct JobInfo {
     pub directory: WString,
 }
 
-impl Decode for JobInfo {
-    const MIN_BYTES: usize = 10;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            job: JobId::decode(reader)?,
-            user: reader.text("owner of the job")?,
-            directory: WString::decode(reader)?,
-        })
-    }
-}
-
-impl Encode for JobInfo {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.job.encode(writer);
-        writer.text(&self.user);
-        self.directory.encode(writer);
-    }
+fields! {
+    JobInfo, 10;
+    job,
+    user: &text "owner of the job",
+    directory,
 }
 
 /// The alias of the job token in `jobToken`. Trackers look it up even without security.

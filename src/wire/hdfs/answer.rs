@@ -2,8 +2,9 @@
 
 use crate::wire::object::encode_null;
 use crate::wire::protocol::call_value::{CallValue, Nothing};
-use crate::wire::protocol::{RemoteException, encode_error, encode_response_start};
-use crate::wire::{Decode, Reader, Token, WireError, WireErrorKind, Writer, class};
+use crate::wire::protocol::{CallOutcome, Response, decode_whole};
+use crate::wire::reader::decode_start;
+use crate::wire::{Reader, Token, WireError, Writer, class};
 
 use super::{ContentSummary, DatanodeInfo, DirectoryListing, FileStatus, LocatedBlock, LocatedBlocks};
 
@@ -75,29 +76,11 @@ hdfs_answers! {
     Token(Option<Token>);
 }
 
-/// A response.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HdfsResponse {
-    /// The call it answers.
-    pub id: i32,
-    /// The outcome of the call.
-    pub outcome: HdfsOutcome,
-}
+/// A response to a client of HDFS.
+pub type HdfsResponse = Response<HdfsAnswer>;
 
-/// The outcome of a call.
-#[derive(Clone, Debug, PartialEq)]
-pub enum HdfsOutcome {
-    /// It succeeded.
-    Answer(HdfsAnswer),
-    /// It failed.
-    Error(RemoteException),
-    /// The connection failed, and the server closes it.
-    Fatal(RemoteException),
-}
-
-const SUCCESS: i32 = 0;
-const ERROR: i32 = 1;
-const FATAL: i32 = -1;
+/// The outcome of a call of HDFS.
+pub type HdfsOutcome = CallOutcome<HdfsAnswer>;
 
 /// Reads the response at the start of `bytes` to a call with answers of that kind, and its size. `None` when more bytes are needed;
 /// the caller limits how many.
@@ -105,42 +88,10 @@ const FATAL: i32 = -1;
 /// # Errors
 /// Malformed bytes, or an answer of another class.
 pub fn decode_hdfs_response(kind: HdfsAnswerKind, bytes: &[u8]) -> Result<Option<(HdfsResponse, usize)>, WireError> {
-    let mut reader = Reader::new(bytes);
-    match decode_whole(kind, &mut reader) {
-        Ok(response) => Ok(Some((response, reader.position()))),
-        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
-fn decode_whole(kind: HdfsAnswerKind, reader: &mut Reader<'_>) -> Result<HdfsResponse, WireError> {
-    let id = reader.i32("call id")?;
-    let start = reader.clone();
-    let outcome = match reader.i32("status of a response")? {
-        SUCCESS => HdfsOutcome::Answer(HdfsAnswer::decode(kind, reader)?),
-        ERROR => HdfsOutcome::Error(RemoteException::decode(reader)?),
-        FATAL => HdfsOutcome::Fatal(RemoteException::decode(reader)?),
-        other => return Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "status of a response")),
-    };
-    Ok(HdfsResponse { id, outcome })
+    decode_start(bytes, |reader| decode_whole(reader, |reader| HdfsAnswer::decode(kind, reader)))
 }
 
 /// Appends a response.
 pub fn encode_hdfs_response(out: &mut Vec<u8>, response: &HdfsResponse) {
-    match &response.outcome {
-        HdfsOutcome::Answer(answer) => {
-            encode_response_start(out, response.id);
-            answer.encode(&mut Writer::new(out));
-        }
-        HdfsOutcome::Error(exception) => encode_error(out, response.id, &exception.class, &exception.message),
-        HdfsOutcome::Fatal(exception) => {
-            let mut writer = Writer::new(out);
-            writer.i32(response.id);
-            writer.i32(FATAL);
-            for text in [&exception.class, &exception.message] {
-                writer.count(text.len());
-                writer.bytes(text.as_bytes());
-            }
-        }
-    }
+    response.encode_with(out, HdfsAnswer::encode);
 }

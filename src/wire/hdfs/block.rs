@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use crate::wire::fields::fields;
 use crate::wire::limits::BLOCK_LOCATIONS;
-use crate::wire::{Decode, Encode, Reader, Token, WireError, Writer};
+use crate::wire::{Reader, Token, WireError, Writer};
 
 use super::DatanodeInfo;
 
@@ -50,76 +51,41 @@ impl fmt::Display for Block {
     }
 }
 
-impl Decode for Block {
-    const MIN_BYTES: usize = 24;
+fields! {
+    Block, 24;
+    id: i64 "id of a block",
+    length_bytes: i64 "length of a block",
+    generation: i64 "generation stamp of a block",
+}
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            id: reader.i64("id of a block")?,
-            length_bytes: reader.i64("length of a block")?,
-            generation: reader.i64("generation stamp of a block")?,
-        })
+fields! {
+    LocatedBlock, Token::MIN_BYTES + 1 + 8 + Block::MIN_BYTES + 4;
+    token,
+    is_corrupt: bool "corruption of a block",
+    offset_bytes: i64 "offset of a block",
+    block,
+    nodes: &block_nodes "number of DataNodes of a block",
+}
+
+impl Reader<'_> {
+    /// DataNodes behind their number, at most [`BLOCK_LOCATIONS`].
+    pub(super) fn block_nodes(&mut self, what: &'static str) -> Result<Vec<DatanodeInfo>, WireError> {
+        let start = self.clone();
+        let count = self.i32(what)?;
+        start.check_limit(start.length(count, what)?, BLOCK_LOCATIONS, what)?;
+        self.elements(count, what)
     }
 }
 
-impl Encode for Block {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i64(self.id);
-        writer.i64(self.length_bytes);
-        writer.i64(self.generation);
+impl Writer<'_> {
+    pub(super) fn block_nodes(&mut self, nodes: &[DatanodeInfo]) {
+        self.list(nodes);
     }
 }
 
-impl Decode for LocatedBlock {
-    const MIN_BYTES: usize = Token::MIN_BYTES + 1 + 8 + Block::MIN_BYTES + 4;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            token: Token::decode(reader)?,
-            is_corrupt: reader.bool("corruption of a block")?,
-            offset_bytes: reader.i64("offset of a block")?,
-            block: Block::decode(reader)?,
-            nodes: decode_nodes(reader)?,
-        })
-    }
-}
-
-/// DataNodes behind their number, at most [`BLOCK_LOCATIONS`].
-pub(super) fn decode_nodes(reader: &mut Reader<'_>) -> Result<Vec<DatanodeInfo>, WireError> {
-    const WHAT: &str = "number of DataNodes of a block";
-    let start = reader.clone();
-    let count = reader.i32(WHAT)?;
-    start.check_limit(start.length(count, WHAT)?, BLOCK_LOCATIONS, WHAT)?;
-    reader.list(count, WHAT)
-}
-
-impl Encode for LocatedBlock {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.token.encode(writer);
-        writer.bool(self.is_corrupt);
-        writer.i64(self.offset_bytes);
-        self.block.encode(writer);
-        writer.count(self.nodes.len());
-        writer.list(&self.nodes);
-    }
-}
-
-impl Decode for LocatedBlocks {
-    const MIN_BYTES: usize = 13;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let file_bytes = reader.i64("length of a file")?;
-        let is_under_construction = reader.bool("state of a file")?;
-        let count = reader.i32("number of blocks")?;
-        Ok(Self { file_bytes, is_under_construction, blocks: reader.list(count, "number of blocks")? })
-    }
-}
-
-impl Encode for LocatedBlocks {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i64(self.file_bytes);
-        writer.bool(self.is_under_construction);
-        writer.count(self.blocks.len());
-        writer.list(&self.blocks);
-    }
+fields! {
+    LocatedBlocks, 13;
+    file_bytes: i64 "length of a file",
+    is_under_construction: bool "state of a file",
+    blocks: &list "number of blocks",
 }

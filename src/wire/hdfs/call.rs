@@ -1,6 +1,7 @@
 //! Calls to a NameNode, and the one to a DataNode that recovers a block.
 
 use crate::wire::error::{WireErrorKind, excerpt};
+use crate::wire::frame::encode_frame;
 use crate::wire::object::{Object, ObjectError, encode_class};
 use crate::wire::protocol::CallError;
 use crate::wire::protocol::call_value::{CallValue, CallValueError};
@@ -477,15 +478,12 @@ impl HdfsProtocol {
 
 /// Appends a call as a whole frame, with its length.
 pub fn encode_hdfs_call(out: &mut Vec<u8>, id: i32, call: &HdfsCall) {
-    let start = out.len();
-    let mut writer = Writer::new(out);
-    writer.i32(0);
-    writer.i32(id);
-    encode_class(call.name(), &mut writer);
-    writer.count(call.parameter_count());
-    call.encode_parameters(&mut writer);
-    let length = (out.len() - start - 4) as i32;
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    encode_frame(out, |writer| {
+        writer.i32(id);
+        encode_class(call.name(), writer);
+        writer.count(call.parameter_count());
+        call.encode_parameters(writer);
+    });
 }
 
 /// Reads the call in a frame, without the frame's length. Bytes after the last parameter are ignored.

@@ -1,10 +1,11 @@
 //! The first bytes on a connection to the data port of a DataNode.
 
+use crate::wire::fields::fields;
 use crate::wire::limits::{CHECKSUM_CHUNK_BYTES, DATA_PACKET_BYTES};
+use crate::wire::reader::decode_start;
 use crate::wire::{Decode, Encode, Reader, Text, Token, WireError, WireErrorKind, Writer};
 
 use super::DatanodeInfo;
-use super::block::decode_nodes;
 
 /// The version of the data port, of 0.20.203.0 to 1.2.1.
 pub(crate) const DATA_TRANSFER_VERSION: i16 = 17;
@@ -114,6 +115,29 @@ impl Encode for Checksums {
     }
 }
 
+fields! {
+    ReadRequest, 8 + 8 + 8 + 8 + 1 + Token::MIN_BYTES;
+    block_id: i64 "id of a block",
+    generation: i64 "generation stamp of a block",
+    offset_bytes: i64 "offset in a block",
+    length_bytes: i64 "length to read",
+    client: &text "name of a client",
+    token,
+}
+
+fields! {
+    WriteRequest, 8 + 8 + 4 + 1 + 1 + 1 + 4 + Token::MIN_BYTES + Checksums::MIN_BYTES;
+    block_id: i64 "id of a block",
+    generation: i64 "generation stamp of a block",
+    pipeline_nodes: i32 "length of a pipeline",
+    is_recovery: bool "recovery flag",
+    client: &text "name of a client",
+    source: &option "source flag",
+    targets: &block_nodes "number of DataNodes of a block",
+    token,
+    checksums,
+}
+
 /// Appends a request.
 pub fn encode_data_request(out: &mut Vec<u8>, request: &DataRequest) {
     let mut writer = Writer::new(out);
@@ -121,28 +145,11 @@ pub fn encode_data_request(out: &mut Vec<u8>, request: &DataRequest) {
     match request {
         DataRequest::Read(read) => {
             writer.i8(READ);
-            writer.i64(read.block_id);
-            writer.i64(read.generation);
-            writer.i64(read.offset_bytes);
-            writer.i64(read.length_bytes);
-            writer.text(&read.client);
-            read.token.encode(&mut writer);
+            read.encode(&mut writer);
         }
         DataRequest::Write(write) => {
             writer.i8(WRITE);
-            writer.i64(write.block_id);
-            writer.i64(write.generation);
-            writer.i32(write.pipeline_nodes);
-            writer.bool(write.is_recovery);
-            writer.text(&write.client);
-            writer.bool(write.source.is_some());
-            if let Some(source) = &write.source {
-                source.encode(&mut writer);
-            }
-            writer.count(write.targets.len());
-            writer.list(&write.targets);
-            write.token.encode(&mut writer);
-            write.checksums.encode(&mut writer);
+            write.encode(&mut writer);
         }
     }
 }
@@ -152,12 +159,7 @@ pub fn encode_data_request(out: &mut Vec<u8>, request: &DataRequest) {
 /// # Errors
 /// Another version or operation, or malformed bytes: a DataNode closes the connection.
 pub fn decode_data_request(bytes: &[u8]) -> Result<Option<(DataRequest, usize)>, WireError> {
-    let mut reader = Reader::new(bytes);
-    match decode_whole(&mut reader) {
-        Ok(request) => Ok(Some((request, reader.position()))),
-        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    decode_start(bytes, decode_whole)
 }
 
 fn decode_whole(reader: &mut Reader<'_>) -> Result<DataRequest, WireError> {
@@ -169,25 +171,8 @@ fn decode_whole(reader: &mut Reader<'_>) -> Result<DataRequest, WireError> {
     }
     let start = reader.clone();
     match reader.i8("operation")? {
-        READ => Ok(DataRequest::Read(ReadRequest {
-            block_id: reader.i64("id of a block")?,
-            generation: reader.i64("generation stamp of a block")?,
-            offset_bytes: reader.i64("offset in a block")?,
-            length_bytes: reader.i64("length to read")?,
-            client: reader.text("name of a client")?,
-            token: Token::decode(reader)?,
-        })),
-        WRITE => Ok(DataRequest::Write(WriteRequest {
-            block_id: reader.i64("id of a block")?,
-            generation: reader.i64("generation stamp of a block")?,
-            pipeline_nodes: reader.i32("length of a pipeline")?,
-            is_recovery: reader.bool("recovery flag")?,
-            client: reader.text("name of a client")?,
-            source: if reader.bool("source flag")? { Some(DatanodeInfo::decode(reader)?) } else { None },
-            targets: decode_nodes(reader)?,
-            token: Token::decode(reader)?,
-            checksums: Checksums::decode(reader)?,
-        })),
+        READ => ReadRequest::decode(reader).map(DataRequest::Read),
+        WRITE => WriteRequest::decode(reader).map(DataRequest::Write),
         other => Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "operation")),
     }
 }

@@ -1,7 +1,9 @@
 //! A DataNode as the NameNode describes it.
 
+use crate::model::names;
+use crate::wire::Text;
 use crate::wire::class::encoded_by_name;
-use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
+use crate::wire::fields::fields;
 
 /// A DataNode (1.2.1 `DatanodeInfo`). A client passes it on as it received it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,24 +45,11 @@ pub enum AdminState {
     Decommissioned,
 }
 
-impl AdminState {
-    /// Hadoop's name.
-    #[must_use]
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Normal => "NORMAL",
-            Self::DecommissionInProgress => "DECOMMISSION_INPROGRESS",
-            Self::Decommissioned => "DECOMMISSIONED",
-        }
-    }
-
-    /// The state of that name.
-    #[must_use]
-    pub(crate) fn from_name(name: &str) -> Option<Self> {
-        [Self::Normal, Self::DecommissionInProgress, Self::Decommissioned].into_iter().find(|one| one.name() == name)
-    }
-}
-
+names!(AdminState {
+    Normal = "NORMAL",
+    DecommissionInProgress = "DECOMMISSION_INPROGRESS",
+    Decommissioned = "DECOMMISSIONED",
+});
 encoded_by_name!(AdminState, "admin state of a DataNode");
 
 impl DatanodeInfo {
@@ -80,42 +69,20 @@ impl DatanodeInfo {
     }
 }
 
-impl Decode for DatanodeInfo {
-    const MIN_BYTES: usize = 2 + 2 + 2 + 2 + 4 * 8 + 4 + 1 + 1 + AdminState::MIN_BYTES;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            name: reader.utf8("name of a DataNode")?,
-            storage_id: reader.utf8("storage id of a DataNode")?,
-            info_port: reader.u16("HTTP port of a DataNode")?,
-            ipc_port: reader.u16("IPC port of a DataNode")?,
-            capacity_bytes: reader.i64("capacity of a DataNode")?,
-            used_bytes: reader.i64("used space of a DataNode")?,
-            remaining_bytes: reader.i64("free space of a DataNode")?,
-            last_update_ms: reader.i64("last heartbeat of a DataNode")?,
-            transfers: reader.i32("transfers of a DataNode")?,
-            rack: reader.text("rack of a DataNode")?,
-            host: reader.text("host of a DataNode")?,
-            admin_state: AdminState::decode(reader)?,
-        })
-    }
-}
-
-impl Encode for DatanodeInfo {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.utf8(&self.name);
-        writer.utf8(&self.storage_id);
-        writer.u16(self.info_port);
-        writer.u16(self.ipc_port);
-        writer.i64(self.capacity_bytes);
-        writer.i64(self.used_bytes);
-        writer.i64(self.remaining_bytes);
-        writer.i64(self.last_update_ms);
-        writer.i32(self.transfers);
-        writer.text(&self.rack);
-        writer.text(&self.host);
-        self.admin_state.encode(writer);
-    }
+fields! {
+    DatanodeInfo, 2 + 2 + 2 + 2 + 4 * 8 + 4 + 1 + 1 + AdminState::MIN_BYTES;
+    name: &utf8 "name of a DataNode",
+    storage_id: &utf8 "storage id of a DataNode",
+    info_port: u16 "HTTP port of a DataNode",
+    ipc_port: u16 "IPC port of a DataNode",
+    capacity_bytes: i64 "capacity of a DataNode",
+    used_bytes: i64 "used space of a DataNode",
+    remaining_bytes: i64 "free space of a DataNode",
+    last_update_ms: i64 "last heartbeat of a DataNode",
+    transfers: i32 "transfers of a DataNode",
+    rack: &text "rack of a DataNode",
+    host: &text "host of a DataNode",
+    admin_state,
 }
 
 #[cfg(test)]

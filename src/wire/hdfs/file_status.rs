@@ -1,5 +1,6 @@
 //! What a NameNode says of files and directories.
 
+use crate::wire::fields::fields;
 use crate::wire::{Decode, Encode, Reader, Text, WireError, Writer};
 
 /// A file or directory (1.2.1 `HdfsFileStatus`).
@@ -90,65 +91,27 @@ impl Encode for FileStatus {
     }
 }
 
-impl Decode for DirectoryListing {
-    const MIN_BYTES: usize = 8;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let count = reader.i32("number of entries")?;
-        Ok(Self {
-            entries: reader.list(count, "number of entries")?,
-            remaining: reader.i32("number of remaining entries")?,
-        })
-    }
+fields! {
+    DirectoryListing, 8;
+    entries: &list "number of entries",
+    remaining: i32 "number of remaining entries",
 }
 
-impl Encode for DirectoryListing {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.count(self.entries.len());
-        writer.list(&self.entries);
-        writer.i32(self.remaining);
-    }
-}
-
-impl Decode for ContentSummary {
-    const MIN_BYTES: usize = 48;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            length_bytes: reader.i64("length of a tree")?,
-            files: reader.i64("files of a tree")?,
-            directories: reader.i64("directories of a tree")?,
-            quota: reader.i64("quota of a tree")?,
-            space_bytes: reader.i64("space of a tree")?,
-            space_quota_bytes: reader.i64("space quota of a tree")?,
-        })
-    }
-}
-
-impl Encode for ContentSummary {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        for number in
-            [self.length_bytes, self.files, self.directories, self.quota, self.space_bytes, self.space_quota_bytes]
-        {
-            writer.i64(number);
-        }
-    }
+fields! {
+    ContentSummary, 48;
+    length_bytes: i64 "length of a tree",
+    files: i64 "files of a tree",
+    directories: i64 "directories of a tree",
+    quota: i64 "quota of a tree",
+    space_bytes: i64 "space of a tree",
+    space_quota_bytes: i64 "space quota of a tree",
 }
 
 /// Permission bits (1.2.1 `FsPermission`), such as `0o755`. A 1.2.1 NameNode keeps no sticky bit, and no x bits of files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FsPermission(pub u16);
 
-impl Decode for FsPermission {
-    const MIN_BYTES: usize = 2;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        reader.u16("permission").map(Self)
-    }
-}
-
-impl Encode for FsPermission {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.u16(self.0);
-    }
+fields! {
+    FsPermission, 2;
+    0: u16 "permission",
 }

@@ -1,6 +1,7 @@
 //! What a DataNode answers on its data port, with its status numbers, and what a reader acknowledges.
 
 use crate::wire::limits::{BLOCK_LOCATIONS, DATANODE_NAME_BYTES};
+use crate::wire::reader::decode_start;
 use crate::wire::{Decode, Encode, Reader, Text, WireError, WireErrorKind, Writer};
 
 use super::Checksums;
@@ -35,19 +36,6 @@ pub struct PipelineAck {
     pub sequence: i64,
     /// One for each DataNode, in the order of the pipeline; none for a heartbeat.
     pub statuses: Vec<DataStatus>,
-}
-
-/// What the beginning of `bytes` says, and its size; `None` while bytes are missing.
-fn decode_start<T>(
-    bytes: &[u8],
-    decode: impl FnOnce(&mut Reader<'_>) -> Result<T, WireError>,
-) -> Result<Option<(T, usize)>, WireError> {
-    let mut reader = Reader::new(bytes);
-    match decode(&mut reader) {
-        Ok(value) => Ok(Some((value, reader.position()))),
-        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
 }
 
 /// Reads the answer to a read request.
@@ -116,7 +104,7 @@ pub fn decode_ack(bytes: &[u8], nodes: usize) -> Result<Option<(PipelineAck, usi
         let start = reader.clone();
         let count = i32::from(reader.i16(WHAT)?);
         start.check_limit(start.length(count, WHAT)?, nodes.min(BLOCK_LOCATIONS), WHAT)?;
-        Ok(PipelineAck { sequence, statuses: reader.list(count, WHAT)? })
+        Ok(PipelineAck { sequence, statuses: reader.elements(count, WHAT)? })
     })
 }
 
@@ -125,7 +113,7 @@ pub fn encode_ack(out: &mut Vec<u8>, ack: &PipelineAck) {
     let mut writer = Writer::new(out);
     writer.i64(ack.sequence);
     writer.i16(ack.statuses.len() as i16);
-    writer.list(&ack.statuses);
+    writer.elements(&ack.statuses);
 }
 
 /// A status (1.2.1 `DataTransferProtocol.OP_STATUS_*`).

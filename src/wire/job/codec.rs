@@ -3,6 +3,7 @@
 use crate::model::{JobId, Priority, RunState, names};
 use crate::wire::class::encoded_by_name;
 use crate::wire::error::WireErrorKind;
+use crate::wire::fields::fields;
 use crate::wire::{Decode, Encode, Reader, WString, WireError, Writer};
 
 use super::{
@@ -51,42 +52,19 @@ impl Encode for RunState {
     }
 }
 
-impl Decode for AccessControlList {
-    const MIN_BYTES: usize = 1;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        reader.text("access control list").map(Self)
-    }
+fields! {
+    AccessControlList, 1;
+    0: &text "access control list",
 }
 
-impl Encode for AccessControlList {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.text(&self.0);
-    }
-}
-
-impl Decode for JobProfile {
-    const MIN_BYTES: usize = 10;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            id: JobId::decode(reader)?,
-            job_file: reader.text("job file")?,
-            url: reader.text("page of the job")?,
-            user: reader.text("owner of the job")?,
-            name: reader.text("name of the job")?,
-            queue: reader.text("queue of the job")?,
-        })
-    }
-}
-
-impl Encode for JobProfile {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.id.encode(writer);
-        for text in [&self.job_file, &self.url, &self.user, &self.name, &self.queue] {
-            writer.text(text);
-        }
-    }
+fields! {
+    JobProfile, 10;
+    id,
+    job_file: &text "job file",
+    url: &text "page of the job",
+    user: &text "owner of the job",
+    name: &text "name of the job",
+    queue: &text "queue of the job",
 }
 
 impl Decode for JobStatus {
@@ -140,80 +118,33 @@ impl Encode for JobStatus {
     }
 }
 
-impl Decode for TrackersOfState {
-    const MIN_BYTES: usize = 8;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        let count = reader.i32("number of trackers")?;
-        let names = reader.i32("number of tracker names")?;
-        Ok(Self { count, names: reader.list(names, "number of tracker names")? })
-    }
+fields! {
+    TrackersOfState, 8;
+    count: i32 "number of trackers",
+    names: &list "number of tracker names",
 }
 
-impl Encode for TrackersOfState {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.i32(self.count);
-        writer.count(self.names.len());
-        writer.list(&self.names);
-    }
+fields! {
+    ClusterStatus, 70;
+    active,
+    blacklisted,
+    graylisted,
+    excluded_nodes: i32 "number of excluded nodes",
+    tracker_expiry_interval_ms: i64 "expiry interval",
+    running_maps: i32 "running maps",
+    running_reduces: i32 "running reduces",
+    max_map_slots: i32 "map slots",
+    max_reduce_slots: i32 "reduce slots",
+    used_memory_bytes: i64 "used memory",
+    max_memory_bytes: i64 "memory limit",
+    state,
 }
 
-impl Decode for ClusterStatus {
-    const MIN_BYTES: usize = 70;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            active: TrackersOfState::decode(reader)?,
-            blacklisted: TrackersOfState::decode(reader)?,
-            graylisted: TrackersOfState::decode(reader)?,
-            excluded_nodes: reader.i32("number of excluded nodes")?,
-            tracker_expiry_interval_ms: reader.i64("expiry interval")?,
-            running_maps: reader.i32("running maps")?,
-            running_reduces: reader.i32("running reduces")?,
-            max_map_slots: reader.i32("map slots")?,
-            max_reduce_slots: reader.i32("reduce slots")?,
-            used_memory_bytes: reader.i64("used memory")?,
-            max_memory_bytes: reader.i64("memory limit")?,
-            state: JobTrackerState::decode(reader)?,
-        })
-    }
-}
-
-impl Encode for ClusterStatus {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.active.encode(writer);
-        self.blacklisted.encode(writer);
-        self.graylisted.encode(writer);
-        writer.i32(self.excluded_nodes);
-        writer.i64(self.tracker_expiry_interval_ms);
-        writer.i32(self.running_maps);
-        writer.i32(self.running_reduces);
-        writer.i32(self.max_map_slots);
-        writer.i32(self.max_reduce_slots);
-        writer.i64(self.used_memory_bytes);
-        writer.i64(self.max_memory_bytes);
-        self.state.encode(writer);
-    }
-}
-
-impl Decode for JobQueueInfo {
-    const MIN_BYTES: usize = 3;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            name: reader.text("name of a queue")?,
-            state: reader.text("state of a queue")?,
-            scheduling_info: reader.text("scheduling information of a queue")?,
-        })
-    }
-}
-
-impl Encode for JobQueueInfo {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        writer.text(&self.name);
-        writer.text(&self.state);
-        writer.text(&self.scheduling_info);
-    }
+fields! {
+    JobQueueInfo, 3;
+    name: &text "name of a queue",
+    state: &text "state of a queue",
+    scheduling_info: &text "scheduling information of a queue",
 }
 
 impl Decode for QueueAclsInfo {

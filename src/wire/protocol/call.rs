@@ -1,6 +1,7 @@
 //! Calls: call id, method, parameters.
 
 use crate::wire::error::excerpt;
+use crate::wire::frame::encode_frame;
 use crate::wire::object::{ObjectError, encode_class};
 use crate::wire::{Reader, WireError, Writer};
 
@@ -112,16 +113,13 @@ pub fn decode_call(protocol: Protocol, frame: &[u8]) -> Result<CallFrame, CallEr
 
 /// Appends a call as a whole frame, with its length.
 pub fn encode_call(out: &mut Vec<u8>, id: i32, call: &Call) {
-    let start = out.len();
     let method = call.method();
-    let mut writer = Writer::new(out);
-    writer.i32(0);
-    writer.i32(id);
-    encode_class(method.name, &mut writer);
-    writer.count(method.parameter_count());
-    call.encode_parameters(&mut writer);
-    let length = (out.len() - start - 4) as i32;
-    out[start..start + 4].copy_from_slice(&length.to_be_bytes());
+    encode_frame(out, |writer| {
+        writer.i32(id);
+        encode_class(method.name, writer);
+        writer.count(method.parameter_count());
+        call.encode_parameters(writer);
+    });
 }
 
 impl Protocol {

@@ -18,6 +18,7 @@ pub(crate) use call::CallFrame;
 pub use call::{Call, CallError, decode_call, encode_call};
 pub use inter_tracker::{ContainerBeatCall, InterTrackerCall};
 pub use job_submission::JobSubmissionCall;
+pub(in crate::wire) use response::decode_whole;
 pub use response::{CallOutcome, FATAL_CALL_ID, RemoteException, decode_response, encode_response, response_id};
 pub(crate) use response::{
     Response, encode_array_start, encode_element, encode_error, encode_fatal, encode_response_start, encode_value,

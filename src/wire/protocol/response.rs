@@ -1,6 +1,7 @@
 //! Responses. They carry no length: the end of one is known only once it is decoded whole.
 
 use crate::wire::object::{ArrayElement, encode_array_head, encode_object};
+use crate::wire::reader::decode_start;
 use crate::wire::{Decode, Encode, Reader, WString, WireError, WireErrorKind, Writer};
 
 use super::{ReturnType, Value};
@@ -14,18 +15,18 @@ const FATAL: i32 = -1;
 
 /// A response to a client.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Response {
+pub struct Response<V = Value> {
     /// The call it answers.
     pub id: i32,
     /// Its outcome.
-    pub outcome: CallOutcome,
+    pub outcome: CallOutcome<V>,
 }
 
 /// The outcome of a call.
 #[derive(Clone, Debug, PartialEq)]
-pub enum CallOutcome {
+pub enum CallOutcome<V = Value> {
     /// It succeeded.
-    Value(Value),
+    Value(V),
     /// It failed.
     Error(RemoteException),
     /// The connection failed, and the server closes it.
@@ -97,19 +98,17 @@ pub fn response_id(bytes: &[u8]) -> Option<i32> {
 /// Reads the response at the start of `bytes` to a call that returns `returns`, and its size. `None` when more bytes
 /// are needed; the caller limits how many.
 pub fn decode_response(returns: ReturnType, bytes: &[u8]) -> Result<Option<(Response, usize)>, WireError> {
-    let mut reader = Reader::new(bytes);
-    match decode_whole(returns, &mut reader) {
-        Ok(response) => Ok(Some((response, reader.position()))),
-        Err(WireError { kind: WireErrorKind::Truncated { .. }, .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    decode_start(bytes, |reader| decode_whole(reader, |reader| Value::decode(returns, reader)))
 }
 
-fn decode_whole(returns: ReturnType, reader: &mut Reader<'_>) -> Result<Response, WireError> {
+pub(in crate::wire) fn decode_whole<V>(
+    reader: &mut Reader<'_>,
+    decode_value: impl FnOnce(&mut Reader<'_>) -> Result<V, WireError>,
+) -> Result<Response<V>, WireError> {
     let id = reader.i32("call id")?;
     let start = reader.clone();
     let outcome = match reader.i32("status of a response")? {
-        SUCCESS => CallOutcome::Value(Value::decode(returns, reader)?),
+        SUCCESS => CallOutcome::Value(decode_value(reader)?),
         ERROR => CallOutcome::Error(RemoteException::decode(reader)?),
         FATAL => CallOutcome::Fatal(RemoteException::decode(reader)?),
         other => return Err(start.error(WireErrorKind::UnknownNumber(i64::from(other)), "status of a response")),
@@ -126,16 +125,26 @@ impl Decode for RemoteException {
     }
 }
 
+impl<V> Response<V> {
+    /// Appends it, the value by `encode_value`.
+    pub(in crate::wire) fn encode_with(&self, out: &mut Vec<u8>, encode_value: impl FnOnce(&V, &mut Writer<'_>)) {
+        match &self.outcome {
+            CallOutcome::Value(value) => {
+                encode_response_start(out, self.id);
+                encode_value(value, &mut Writer::new(out));
+            }
+            CallOutcome::Error(exception) => encode_error(out, self.id, &exception.class, &exception.message),
+            CallOutcome::Fatal(exception) => {
+                encode_exception(out, self.id, FATAL, &exception.class, &exception.message);
+            }
+        }
+    }
+}
+
 impl Encode for Response {
     fn encode(&self, writer: &mut Writer<'_>) {
         let mut out = Vec::new();
-        match &self.outcome {
-            CallOutcome::Value(value) => encode_response(&mut out, self.id, value),
-            CallOutcome::Error(exception) => encode_error(&mut out, self.id, &exception.class, &exception.message),
-            CallOutcome::Fatal(exception) => {
-                encode_exception(&mut out, self.id, FATAL, &exception.class, &exception.message);
-            }
-        }
+        self.encode_with(&mut out, Value::encode);
         writer.bytes(&out);
     }
 }

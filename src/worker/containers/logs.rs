@@ -12,7 +12,6 @@ use std::sync::Arc;
 
 use rustix::process::geteuid;
 
-use crate::clock::wall_ms;
 use crate::fs::{Expected, FolderHandle, FsError, ListBound};
 use crate::model::{ApplicationId, ContainerId, LogKey};
 use crate::streaming::private_files::FOLDER_MODE;
@@ -67,13 +66,8 @@ impl ContainerLogs {
 
     /// Checks a ticket for the logs of a container at a time, epoch ms. Reads a file.
     pub(crate) fn check_ticket(&self, id: ContainerId, given: &GivenTicket, now_ms: i64) -> Result<(), LogsDenied> {
-        let (Some(expires_ms), Some(ticket)) = (given.expires_ms, &given.ticket) else {
-            return Err(LogsDenied::NoTicketOfContainer);
-        };
-        let application: ApplicationId = id.application;
-        let key = key_in(&self.logs.folder, &application.to_string()).ok().flatten();
-        let key = key.ok_or_else(|| LogsDenied::NoKey(application.to_string()))?;
-        Ok(key.check_container(id, expires_ms, ticket, now_ms)?)
+        let (expires_ms, ticket) = given.whole().ok_or(LogsDenied::NoTicketOfContainer)?;
+        Ok(self.logs.key(id.application.to_string())?.check_container(id, expires_ms, ticket, now_ms)?)
     }
 
     /// How much the logs take that containers have left here before.
@@ -119,24 +113,17 @@ impl ContainerLogs {
         let names = logs.names(ListBound::OWN).unwrap_or_default();
         for name in names.iter().filter(|name| name.to_string_lossy().starts_with(APPLICATION_PREFIX)) {
             let Ok(of_application) = logs.folder(Path::new(name)) else { continue };
-            let is_old = |folder: &FolderHandle, name: &OsStr| self.is_old(folder, name);
             let containers = of_application.names(ListBound::OWN).unwrap_or_default();
             let kept =
                 containers.iter().filter(|name| name.to_string_lossy().starts_with("container_")).filter(|name| {
-                    let is_over = !is_live(&name.to_string_lossy()) && is_old(&of_application, name);
+                    let is_over = !is_live(&name.to_string_lossy()) && self.logs.is_old(&of_application, name);
                     // The next round removes the rest.
                     !(is_over && of_application.remove(name).is_ok())
                 });
-            if kept.count() == 0 && is_old(&logs, name) {
+            if kept.count() == 0 && self.logs.is_old(&logs, name) {
                 let _ = logs.remove(name);
             }
         }
-    }
-
-    fn is_old(&self, folder: &FolderHandle, name: &OsStr) -> bool {
-        let (now_s, retain_s) = (wall_ms() / 1000, i64::try_from(self.logs.retain.as_secs()).unwrap_or(i64::MAX));
-        let changed_s = folder.stat_of(name).ok().flatten().map(|stat| stat.st_mtime);
-        changed_s.is_some_and(|changed_s| now_s.saturating_sub(changed_s) > retain_s)
     }
 }
 

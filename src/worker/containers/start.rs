@@ -24,7 +24,7 @@ use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
 use super::runner::{AdmittedUsers, ContainerRunner};
 use super::service::ContainerService;
-use super::settings::{ContainerLimits, ContainerSettings};
+use super::settings::ContainerSettings;
 use super::table::ContainerTable;
 
 /// What the worker has for containers once it has started.
@@ -33,7 +33,8 @@ pub(crate) struct StartedContainers {
     pub(crate) runner: Arc<ContainerRunner>,
     /// SHA-256 of the secret of the beats, hex digits: the worker's heartbeats carry it.
     pub(crate) beat_digest: String,
-    pub(crate) limits: ContainerLimits,
+    /// How much room they have, and what keeps each within its own.
+    pub(crate) about: String,
 }
 
 pub(crate) struct ContainerSurroundings<'a> {
@@ -100,6 +101,7 @@ impl StartedContainers {
             registered,
             stops_at: None,
         };
-        Ok(Self { service, runner, beat_digest, limits })
+        let about = format!("{}; {limits}", of_containers.declared.capability);
+        Ok(Self { service, runner, beat_digest, about })
     }
 }

@@ -3,6 +3,7 @@
 use std::pin::pin;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
@@ -15,15 +16,15 @@ use crate::api::{
 use crate::clock::wall_ms;
 use crate::config::settings::LoadOptions;
 use crate::engine::{
-    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal,
+    ApplicationRequest, Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Refusal, Watched,
 };
 use crate::ipc::RpcMeter;
 use crate::market::{
     Acl, Answer, HistoryPage, MarketError, OperationKind, ReportRequest, ServletRequest, StatementPage,
 };
-use crate::model::{ApplicationId, AttemptId, Credits, JobId, LOG_TICKET_MS, QueueName};
+use crate::model::{ApplicationId, AttemptId, Credits, FactNumber, JobId, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, LedgerReader, StoreError, StoreMeter};
-use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, ViewsReader, WatchedJob};
 use crate::web::{
     ApplicationReply, ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter,
     LedgerUnreadable, MarketPresence, MarketReply, NewUpload, NewsWait, OwnWork, OwnerGone, PlanQuestion, PlanRefusal,
@@ -232,15 +233,28 @@ impl OwnerHandle {
         }
     }
 
+    /// The views, what is durable now, and how long a page may wait for them.
+    fn present_views(&self) -> Result<(&ViewsReader, FactNumber, Duration), OwnerGone> {
+        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
+        let store = self.store.borrow();
+        let limit = if store.health.is_good() { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        Ok((views, store.number, limit))
+    }
+
     /// What the views show, of all that was durable when the call came.
     async fn look(&self, at: LookAt) -> Result<Shown, OwnerGone> {
-        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
-        let (durable, is_good) = {
-            let store = self.store.borrow();
-            (store.number, store.health.is_good())
-        };
-        let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        let (views, durable, limit) = self.present_views()?;
         views.look(at, durable, limit).await.ok_or(OwnerGone)
+    }
+
+    /// The same of a job, and what the owner says beside facts of what is `wanted`.
+    pub(super) async fn look_at_job(
+        &self,
+        job: JobId,
+        wanted: Option<Watched>,
+    ) -> Result<Option<WatchedJob>, OwnerGone> {
+        let (views, durable, limit) = self.present_views()?;
+        Ok(views.watched_job(job, wanted, durable, limit).await)
     }
 
     /// A change was made through this handle and is durable: what is shown from now on has it.

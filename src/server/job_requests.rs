@@ -14,7 +14,6 @@ use crate::web::{JobChange, MarketReply};
 
 use super::dispatch::Dispatcher;
 use super::owner::Owner;
-use super::stock_jobs::{Found, JobSource, read_live, with_groups};
 
 const ANSWER_BYTES: usize = 1 << 10;
 
@@ -139,44 +138,25 @@ type Make = dyn FnOnce(&Rc<Owner>, &Rc<Dispatcher>, &mut JoinSet<()>) + Send;
 pub(super) struct StockRequest(Box<Make>);
 
 impl StockRequest {
-    /// What `read` makes of a job that memory has.
-    pub(super) fn of_job<T: Send + 'static>(
+    /// Whether a viewer may see a job; `forgotten`: as the database has it, should memory not.
+    pub(super) fn of_viewer(
         id: JobId,
-        viewer: Option<Caller>,
-        read: impl FnOnce(&JobSource<'_>) -> T + Send + 'static,
-        reply: oneshot::Sender<Result<Found<T>, Refusal>>,
+        forgotten: Option<Job>,
+        viewer: Caller,
+        reply: oneshot::Sender<Result<(), Refusal>>,
     ) -> Self {
         Self(Box::new(move |owner, dispatcher, in_hand| {
             let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
             in_hand.spawn_local(async move {
-                let groups = match &viewer {
-                    Some(viewer) => dispatcher.groups_of(Some(id), &viewer.user).await,
-                    None => Arc::new([]),
-                };
-                let viewer = with_groups(viewer, groups);
-                let answer = match owner.with_engine(|engine| read_live(engine, id, viewer.as_ref(), read)) {
-                    Ok((found, wait_for)) => {
-                        if owner.wait_durable(wait_for).await.is_err() {
-                            return;
-                        }
-                        Ok(found)
-                    }
-                    Err(refusal) => Err(refusal),
-                };
-                // The requester may have left.
-                let _ = reply.send(answer);
-            });
-        }))
-    }
-
-    /// Whether a viewer may see a job that memory no longer has.
-    pub(super) fn of_forgotten(job: Job, viewer: Caller, reply: oneshot::Sender<Result<(), Refusal>>) -> Self {
-        Self(Box::new(move |owner, dispatcher, in_hand| {
-            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-            in_hand.spawn_local(async move {
-                let groups = dispatcher.groups_of(None, &viewer.user).await;
+                let is_known = owner.with_engine(|engine| engine.has_job(id));
+                let groups = dispatcher.groups_of(is_known.then_some(id), &viewer.user).await;
                 let viewer = Caller { groups, ..viewer };
-                let _ = reply.send(owner.with_engine(|engine| engine.check_view_details_of(&job, &viewer)));
+                let checked = owner.with_engine(|engine| match forgotten.filter(|_| !engine.has_job(id)) {
+                    Some(job) => engine.check_view_details_of(&job, &viewer),
+                    None => engine.check_view_details(id, &viewer),
+                });
+                // The requester may have left.
+                let _ = reply.send(checked);
             });
         }))
     }

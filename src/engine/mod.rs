@@ -33,7 +33,8 @@ pub(crate) use crate::scheduler::constraint::{
     DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost,
 };
 pub(crate) use on::{
-    ChangedList, JOBS_SHOWN, RestoredApplications, Slice, TaskCursor, TaskPage, VolatileDelta, VolatileWalk, WantedJobs,
+    ChangedList, JOBS_SHOWN, ReportedAttempt, RestoredApplications, Slice, TaskCursor, TaskPage, VolatileDelta,
+    VolatileWalk, WantedJobs, Watched, WatchedState,
 };
 pub use on::{
     ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, LongRead, MoneySnapshot,

@@ -356,7 +356,6 @@ impl Job {
                 if attempt.finish_ms == 0 {
                     attempt.finish_ms = finish_ms;
                 }
-                self.count_bad_end(key, state);
                 self.record_end(key, position, context);
                 self.refresh_task(key, context.violations);
             }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::model::{AttemptState as S, CounterLimits, Kind, Now, PerKind, Violations};
 use crate::scheduler::AppId;
 
+use super::finished_summary::FinishedSummary;
 use super::job::Job;
 use super::job_state::{JobOutcome, JobState};
-use super::task_tally::FinishedSummary;
 use super::{CounterInterner, FinishedJob, SplitTable, StoredJob, TaskState, TrackerLocations};
 
 impl Job {

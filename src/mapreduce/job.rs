@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::num::NonZeroU32;
+use std::ops::Bound;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -12,6 +13,7 @@ use crate::scheduler::{AppId, AppSpec, HostId, Scheduler, Topology};
 use crate::wire::CompletionStatus;
 
 use super::fetch_failures::FetchFailures;
+use super::finished_summary::FinishedSummary;
 use super::flaky_hosts::FlakyHosts;
 use super::job_state::{Ending, JobState};
 use super::node_registry::EligibleHosts;
@@ -19,7 +21,6 @@ use super::output_estimate::OutputEstimate;
 use super::pending_tasks::{PendingTasks, Racks};
 use super::stragglers::Stragglers;
 use super::task_costs::TaskCosts;
-use super::task_tally::{BadEnds, FinishedSummary};
 use super::{AcceptedJob, Attempt, CounterSum, HousekeepingQueue, JobSpec, SplitHost, SplitTable, Task};
 
 /// A task of a job by its purpose.
@@ -32,6 +33,9 @@ pub(crate) enum TaskKey {
     /// The job's cleanup, in the variant that takes this kind of slot.
     Cleanup(Kind),
 }
+
+/// An attempt in order of launch: when it was (ms of the monotonic clock), its task, its number.
+pub(crate) type RunningPlace = (u64, u32, i32);
 
 /// An entry of the list that shuffling reduces follow.
 #[derive(Clone, Debug)]
@@ -125,15 +129,13 @@ pub(crate) struct Job {
     /// Over running tasks, as last reported.
     pub(super) running_counters: PerKind<CounterSum>,
     pub(super) progress_sum: PerKind<f64>,
-    /// Attempts of its maps and reduces that hold slots: launch (ms of the monotonic clock), task, number.
-    pub(super) slot_holders: PerKind<BTreeSet<(u64, u32, i32)>>,
+    /// Attempts of its maps and reduces that hold slots.
+    pub(super) slot_holders: PerKind<BTreeSet<RunningPlace>>,
     /// Unfinished tasks with a running attempt that holds a slot.
     pub(super) running_tasks: PerKind<u32>,
     pub(super) stragglers: PerKind<Stragglers>,
     pub(super) finished: PerKind<u32>,
     pub(super) failed: PerKind<u32>,
-    /// Attempts of its maps and reduces that have ended without success.
-    pub(super) bad_ends: PerKind<BadEnds>,
     /// What remains of its tasks after they were retired.
     pub(super) finished_summary: Option<Box<FinishedSummary>>,
 }
@@ -253,7 +255,6 @@ impl Job {
             stragglers: PerKind::default(),
             finished: PerKind::default(),
             failed: PerKind::default(),
-            bad_ends: PerKind::default(),
             finished_summary: None,
             spec,
             splits,
@@ -326,8 +327,20 @@ impl Job {
 
     /// The attempts that [`Self::running`] counts, in order of launch.
     pub(crate) fn running_attempts(&self, kind: Kind) -> impl Iterator<Item = &Attempt> {
-        let attempt = move |&(_, number, attempt): &(u64, u32, i32)| self.attempt(TaskKey::Work(kind, number), attempt);
-        self.slot_holders[kind].iter().filter_map(attempt)
+        self.running_after(kind, None).map(|(_, _, attempt)| attempt)
+    }
+
+    /// The same after the one at a place, with their places.
+    pub(crate) fn running_after(
+        &self,
+        kind: Kind,
+        after: Option<RunningPlace>,
+    ) -> impl Iterator<Item = (RunningPlace, TaskKey, &Attempt)> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.slot_holders[kind].range((from, Bound::Unbounded)).filter_map(move |place| {
+            let key = TaskKey::Work(kind, place.1);
+            Some((*place, key, self.attempt(key, place.2)?))
+        })
     }
 
     /// Maps and reduces that are neither done nor given up nor running: what the market calls pending. A second attempt

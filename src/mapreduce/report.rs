@@ -199,7 +199,6 @@ impl Job {
                 true
             }
             AttemptState::Failed | AttemptState::Killed => {
-                self.count_bad_end(key, state);
                 self.free_slot(key, position, context.scheduler, context.now.wall_ms);
                 if before != AttemptState::Succeeded {
                     self.add_slot_time(key, position);

@@ -120,9 +120,7 @@ impl Job {
         {
             task.failed_hosts.push(host);
         }
-        let restored_state = attempt.state;
         task.attempts.push(attempt);
-        self.count_bad_end(key, restored_state);
         if is_over {
             self.add_slot_time(key, position);
         }

@@ -1,6 +1,6 @@
 //! A job as clients see it.
 
-use crate::model::{AttemptState, Kind, RunState, TaskId};
+use crate::model::{Kind, RunState, TaskId};
 use crate::scheduler::HostId;
 use crate::wire::{
     AccessControlList, Counter, CounterGroup, Counters, JobAcl, JobProfile, JobStatus, TaskReport, Text, TipStatus,
@@ -9,7 +9,6 @@ use crate::wire::{
 
 use super::job::{Job, TaskKey};
 use super::job_state::{JobOutcome, JobState};
-use super::task_tally::{BadEnds, TaskTally};
 use super::{CounterTotal, Task, TaskState};
 
 /// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).
@@ -230,64 +229,9 @@ impl Job {
         &self.failure_info
     }
 
-    /// Its maps or reduces by state, without a walk over all (1.2.1 `jobdetails.jsp`); none of a job that has not begun.
-    pub(crate) fn work_tally(&self, kind: Kind) -> TaskTally {
-        if !self.has_begun() {
-            return TaskTally::default();
-        }
-        let (total, finished) = (self.total()[kind], self.finished()[kind].min(self.total()[kind]));
-        // The tasks of a job that ends are given up, but for those that still run.
-        let (running, killed) = match (self.is_over(), self.is_over_or_ending()) {
-            (true, _) => (0, total - finished),
-            (false, true) => {
-                let running = self.running_tasks[kind].min(total - finished);
-                (running, total - finished - running)
-            }
-            (false, false) => (self.running_tasks[kind], self.failed[kind]),
-        };
-        TaskTally { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
-    }
-
-    /// Both variants of its setup by state.
-    pub(crate) fn setup_tally(&self) -> TaskTally {
-        self.tally_of(Kind::ALL.map(TaskKey::Setup))
-    }
-
-    pub(crate) fn cleanup_tally(&self) -> TaskTally {
-        self.tally_of(Kind::ALL.map(TaskKey::Cleanup))
-    }
-
-    fn tally_of(&self, keys: [TaskKey; 2]) -> TaskTally {
-        let mut tally = TaskTally::default();
-        for key in keys.into_iter().filter(|_| self.has_begun()) {
-            tally.total += 1;
-            match self.tip_status(key) {
-                TipStatus::Complete(_) => tally.finished += 1,
-                TipStatus::Running(_) => tally.running += 1,
-                TipStatus::Killed | TipStatus::Failed => tally.killed += 1,
-                TipStatus::Pending => tally.pending += 1,
-            }
-        }
-        tally
-    }
-
     /// Whether a task is one of its maps or reduces, not its setup or cleanup.
     pub(crate) fn is_work(&self, task: TaskId) -> bool {
         matches!(self.key_of(task), Some(TaskKey::Work(..)))
-    }
-
-    pub(crate) fn bad_ends(&self, kind: Kind) -> BadEnds {
-        self.bad_ends[kind]
-    }
-
-    pub(super) fn count_bad_end(&mut self, key: TaskKey, state: AttemptState) {
-        let TaskKey::Work(kind, _) = key else { return };
-        let ends = &mut self.bad_ends[kind];
-        match state {
-            AttemptState::Failed => ends.failed = ends.failed.saturating_add(1),
-            AttemptState::Killed => ends.killed = ends.killed.saturating_add(1),
-            _ => {}
-        }
     }
 
     /// Hosts that it avoids, with the failures of its attempts there.

@@ -1,6 +1,7 @@
 //! Access to the owner from other threads.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::http::StatusCode;
 use tokio::sync::{Semaphore, watch};
@@ -14,6 +15,7 @@ use crate::clock::wall_ms;
 use crate::config::Settings;
 use crate::engine::{
     Caller, ClusterSnapshot, Container, DeadlineQuestion, Explained, JobSnapshot, Read, Refusal, TaskCursor, TaskPage,
+    Watched,
 };
 use crate::ipc::RpcMeter;
 use crate::market::{
@@ -21,7 +23,7 @@ use crate::market::{
 };
 use crate::model::{ApplicationId, AttemptId, Credits, FactNumber, JobId, Kind, LOG_TICKET_MS, QueueName};
 use crate::store::{BudgetStatus, Durable, FinishedJobReader, LedgerReader, StoreError, StoreMeter};
-use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, Views, ViewsReader};
+use crate::views::{Generation, JobView, LastExplanation, LookAt, Shown, Views, ViewsReader, WatchedJob};
 use crate::web::{
     ClusterPart, FileRefusal, Health, JobChange, JobFile, JobFileRequest, JobFilter, JobPartsOwner, LedgerUnreadable,
     MarketPresence, MarketReply, NewUpload, OwnWork, OwnerGone, PlanQuestion, PlanRefusal, ReadRefusal, SignedRead,
@@ -38,7 +40,7 @@ use super::end_notification::FailedNotifications;
 use super::health::HealthSources;
 use super::history::{HistoryContent, HistoryWriter};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
-use super::job_requests::{StockRequest, change_job, change_starts, check_view_logs, explain};
+use super::job_requests::{change_job, change_starts, check_view_logs, explain};
 use super::ledger_reads::Ledger;
 use super::market_request::{job_request, market_request};
 use super::meters::{Meters, ReloadCounts};
@@ -71,7 +73,7 @@ pub struct OwnerHandle {
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
     pub(super) waiting_calls: WaitingCalls,
     pub(super) accounts: Arc<Accounts>,
-    are_acls_on: bool,
+    pub(super) are_acls_on: bool,
     failed_notifications: FailedNotifications,
     meters: Meters,
     switches: PlannedSwitches,
@@ -189,15 +191,29 @@ impl OwnerHandle {
         self.views.as_ref().map(ViewsReader::views)
     }
 
+    /// The views, what is durable now, and how long a page may wait for them.
+    fn present_views(&self) -> Result<(&ViewsReader, FactNumber, Duration), OwnerGone> {
+        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
+        let store = self.store.borrow();
+        let limit = if store.health.is_good() { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        Ok((views, store.number, limit))
+    }
+
+    /// What the views show of a job, and what the owner says beside facts of what is `wanted`.
+    pub(super) async fn look_at_job(
+        &self,
+        job: JobId,
+        wanted: Option<Watched>,
+    ) -> Result<Option<WatchedJob>, OwnerGone> {
+        let (views, durable, limit) = self.present_views()?;
+        Ok(views.watched_job(job, wanted, durable, limit).await)
+    }
+
     /// A change was made through this handle and is durable: what is shown from now on has it.
     fn show_change(&self) {
         if let Some(views) = &self.views {
             views.require(self.store.borrow().number);
         }
-    }
-
-    pub(super) async fn request_stock(&self, request: StockRequest) -> Result<(), OwnerGone> {
-        self.requests.send(|thread, in_hand| request.make(&thread.owner, &thread.dispatcher, in_hand)).await
     }
 }
 
@@ -223,12 +239,7 @@ impl crate::web::Owner for OwnerHandle {
 
     /// Of all that was durable when the call came.
     async fn shown(&self, at: LookAt) -> Result<Shown, OwnerGone> {
-        let views = self.views.as_ref().filter(|_| !self.requests.is_closed()).ok_or(OwnerGone)?;
-        let (durable, is_good) = {
-            let store = self.store.borrow();
-            (store.number, store.health.is_good())
-        };
-        let limit = if is_good { VIEWS_TIMEOUT } else { FAILING_TIMEOUT };
+        let (views, durable, limit) = self.present_views()?;
         views.look(at, durable, limit).await.ok_or(OwnerGone)
     }
 

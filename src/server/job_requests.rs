@@ -1,10 +1,6 @@
 //! Requests of the web about jobs and where they start: the groups of who asks are looked up first, where a list names any.
 
-use std::rc::Rc;
 use std::sync::Arc;
-
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
 
 use crate::engine::{Caller, Event, Explained, Read, Refusal, Reply};
 use crate::mapreduce::Job;
@@ -12,10 +8,8 @@ use crate::market::Answer;
 use crate::model::{AttemptId, JobId};
 use crate::web::{ClusterPart, JobChange, MarketReply};
 
-use super::dispatch::Dispatcher;
 use super::owner::Owner;
 use super::owner_requests::OwnerThread;
-use super::stock_jobs::{Found, JobSource, read_live, with_groups};
 
 /// Whether a user may see the logs of an attempt's job.
 pub(super) async fn check_view_logs(
@@ -96,72 +90,28 @@ pub(super) fn change_starts(
     async move { owner.when_durable(Read { value: value?, wait_for }).await }
 }
 
-type Make = dyn FnOnce(&Rc<Owner>, &Rc<Dispatcher>, &mut JoinSet<()>) + Send;
-
-pub(super) struct StockRequest(Box<Make>);
-
-impl StockRequest {
-    /// What `read` makes of a job that memory has.
-    pub(super) fn of_job<T: Send + 'static>(
-        id: JobId,
-        viewer: Option<Caller>,
-        read: impl FnOnce(&JobSource<'_>) -> T + Send + 'static,
-        reply: oneshot::Sender<Result<Found<T>, Refusal>>,
-    ) -> Self {
-        Self(Box::new(move |owner, dispatcher, in_hand| {
-            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-            in_hand.spawn_local(async move {
-                let groups = match &viewer {
-                    Some(viewer) => dispatcher.groups_of(Some(id), &viewer.user).await,
-                    None => Arc::new([]),
-                };
-                let viewer = with_groups(viewer, groups);
-                let answer = match owner.with_engine(|engine| read_live(engine, id, viewer.as_ref(), read)) {
-                    Ok((found, wait_for)) => {
-                        if owner.wait_durable(wait_for).await.is_err() {
-                            return;
-                        }
-                        Ok(found)
-                    }
-                    Err(refusal) => Err(refusal),
-                };
-                // The requester may have left.
-                let _ = reply.send(answer);
-            });
-        }))
-    }
-
-    /// Whether a viewer may see a job that memory no longer has.
-    pub(super) fn of_forgotten(job: Job, viewer: Caller, reply: oneshot::Sender<Result<(), Refusal>>) -> Self {
-        Self(Box::new(move |owner, dispatcher, in_hand| {
-            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-            in_hand.spawn_local(async move {
-                let groups = dispatcher.groups_of(None, &viewer.user).await;
-                let viewer = Caller { groups, ..viewer };
-                let _ = reply.send(owner.with_engine(|engine| engine.check_view_details_of(&job, &viewer)));
-            });
-        }))
-    }
-
-    /// Whether a caller may do everything.
-    pub(super) fn of_administrator(caller: Caller, reply: oneshot::Sender<bool>) -> Self {
-        Self(Box::new(move |owner, dispatcher, in_hand| {
-            let (owner, dispatcher) = (owner.clone(), dispatcher.clone());
-            in_hand.spawn_local(async move {
-                let groups = dispatcher.groups_of_administrator(&caller.user).await;
-                let caller = Caller { groups, ..caller };
-                let _ = reply.send(owner.with_engine(|engine| engine.is_administrator(&caller)));
-            });
-        }))
-    }
-
-    pub(super) fn make(self, owner: &Rc<Owner>, dispatcher: &Rc<Dispatcher>, in_hand: &mut JoinSet<()>) {
-        (self.0)(owner, dispatcher, in_hand);
-    }
+/// Whether a viewer may see a job; `forgotten`: as the database has it, should memory not.
+pub(super) async fn check_viewer(
+    OwnerThread { owner, dispatcher, .. }: OwnerThread,
+    id: JobId,
+    forgotten: Option<Job>,
+    viewer: Caller,
+) -> Option<Result<(), Refusal>> {
+    let is_known = owner.with_engine(|engine| engine.has_job(id));
+    let groups = dispatcher.groups_of(is_known.then_some(id), &viewer.user).await;
+    let viewer = Caller { groups, ..viewer };
+    Some(owner.with_engine(|engine| match forgotten.filter(|_| !engine.has_job(id)) {
+        Some(job) => engine.check_view_details_of(&job, &viewer),
+        None => engine.check_view_details(id, &viewer),
+    }))
 }
 
-impl std::fmt::Debug for StockRequest {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StockRequest")
-    }
+/// Whether a caller may do everything.
+pub(super) async fn is_administrator(
+    OwnerThread { owner, dispatcher, .. }: OwnerThread,
+    caller: Caller,
+) -> Option<bool> {
+    let groups = dispatcher.groups_of_administrator(&caller.user).await;
+    let caller = Caller { groups, ..caller };
+    Some(owner.with_engine(|engine| engine.is_administrator(&caller)))
 }

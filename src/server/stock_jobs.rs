@@ -1,214 +1,277 @@
-//! What the stock pages show of a job: from memory by one event of the owner each, or from the database for a job whose tasks
-//! memory no longer has.
+//! What the stock pages show of a job: from the views, with what the owner says beside facts, or from the database for a job that
+//! is over.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::{Caller, Engine, Refusal};
-use crate::mapreduce::{Attempt, Job, StoredAttempt, StoredJob, Task, TaskKey, TaskTally};
-use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, PerKind, TaskId, TrackerId};
-use crate::scheduler::AppId;
-use crate::store::FinishedJobReader;
-use crate::web::{
-    FailureFilter, GRAPH_GROUPS, StockAcls, StockAttempt, StockAttempts, StockCounter, StockCounterGroup,
-    StockFailures, StockGraph, StockJob, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
-    TaskList,
+use crate::engine::{LiveJob, ReportedAttempt};
+use crate::mapreduce::{
+    AttemptRole, CounterSum, CounterTotal, CounterValues, FinishedJob, Job, StoredAttempt, StoredJob,
 };
-use crate::wire::{Counter, CounterGroup, Counters, TipStatus};
+use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind, RunState, TaskId};
+use crate::scheduler::AppId;
+use crate::views::{AttemptView, JobView, ListedState, WatchedJob};
+use crate::web::{
+    FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt, StockAttempts,
+    StockCounter, StockCounterGroup, StockFailures, StockGraph, StockJob, StockPlace, StockTally, StockTask,
+    StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+};
+use crate::wire::{Counter, CounterGroup, Counters};
 
 use super::history::host_of_tracker;
 
-/// Most tasks that one step visits.
-const LOOKS: u32 = 16_384;
+/// Most tasks of a job that is not over of which the pictures show each one.
+const MOST_PICTURED: u32 = 16_384;
 
-pub(super) enum JobSource<'a> {
-    Live {
-        engine: &'a Engine,
-        job: &'a Job,
-    },
-    /// In the database: its end, its tasks, and the trackers of its attempts.
+/// A job with what pages show of it beside facts.
+pub(super) struct StockSource {
+    job: Arc<JobView>,
+    /// Its state and when it ended, epoch ms, as they may be shown.
+    shown_end: (RunState, Option<i64>),
+    are_acls_on: bool,
+    beside: Beside,
+}
+
+enum Beside {
+    Watched(WatchedJob),
+    /// It is over: its attempts, the trackers of these, and its counters, all and of its maps and reduces.
     Stored {
-        head: Box<Job>,
-        tasks: Box<Job>,
+        attempts: Vec<StoredAttempt>,
         places: Vec<(AttemptId, StockPlace)>,
-        are_acls_on: bool,
+        counters: Counters,
+        of_kind: PerKind<Counters>,
     },
 }
 
-pub(super) enum Found<T> {
-    Live(T),
-    /// Its tasks are in the database, or memory does not know it.
-    NotInMemory {
-        is_known: bool,
-        are_acls_on: bool,
-    },
-}
+impl StockSource {
+    pub(super) fn watched(watched: WatchedJob, are_acls_on: bool) -> Self {
+        let (job, shown_end) = (watched.job.clone(), watched.shown_end);
+        Self { job, shown_end, are_acls_on, beside: Beside::Watched(watched) }
+    }
 
-impl<'a> JobSource<'a> {
-    /// A job of before a restart; none if the database does not have it. Blocks on the disk.
-    pub(super) fn stored(reader: &FinishedJobReader, id: JobId, are_acls_on: bool) -> Option<JobSource<'a>> {
-        let read = || Ok::<_, crate::store::StoreError>((reader.finished(id)?, reader.job(id)?));
-        let (head, stored) = match read() {
-            Ok((Some(head), Some(stored))) => (head, stored),
-            Ok(_) => return None,
-            Err(error) => {
-                tracing::warn!("cannot read {id} for a page: {error}");
-                return None;
-            }
-        };
-        let places = places_of(&stored);
+    /// A job that is over; `shown_end`: as long as its end is not reported.
+    pub(super) fn stored(
+        head: FinishedJob,
+        mut stored: StoredJob,
+        shown_end: Option<(RunState, Option<i64>)>,
+        are_acls_on: bool,
+    ) -> Self {
+        // Attempts that were live when the job ended were purged with it.
+        for attempt in &mut stored.attempts {
+            attempt.state = match attempt.state {
+                AttemptState::FailedUnclean => AttemptState::Failed,
+                AttemptState::KilledUnclean => AttemptState::Killed,
+                state if state.is_over() => state,
+                _ => AttemptState::Killed,
+            };
+        }
+        let job = JobView::ended(&head, &stored);
+        let sum = |kind| sum_of(stored.attempts.iter().filter(|attempt| attempt.id.task.kind == kind));
+        let of_kind = PerKind::new(sum(Kind::Map), sum(Kind::Reduce));
         // No scheduler knows it.
-        let head = Box::new(Job::from_finished(head, AppId::new(0)));
-        Some(JobSource::Stored { head, tasks: Box::new(Job::from_stored(stored)), places, are_acls_on })
-    }
-
-    fn head(&self) -> &Job {
-        match self {
-            JobSource::Live { job, .. } => job,
-            JobSource::Stored { head, .. } => head,
+        let counters = Job::from_finished(head, AppId::new(0)).counters(&Default::default()).unwrap_or_default();
+        let places = places_of(&stored);
+        Self {
+            shown_end: shown_end.unwrap_or((job.state(), job.finish_ms())),
+            job: Arc::new(job),
+            are_acls_on,
+            beside: Beside::Stored { attempts: stored.attempts, places, counters, of_kind },
         }
     }
 
-    fn tasks(&self) -> &Job {
-        match self {
-            JobSource::Live { job, .. } => job,
-            JobSource::Stored { tasks, .. } => tasks,
-        }
+    fn is_stored(&self) -> bool {
+        matches!(self.beside, Beside::Stored { .. })
     }
 
-    /// Most tasks to visit at once.
-    fn looks(&self) -> u32 {
-        match self {
-            JobSource::Live { .. } => LOOKS,
-            JobSource::Stored { .. } => u32::MAX,
-        }
-    }
-
-    fn work_tally(&self, kind: Kind) -> StockTally {
-        match self {
-            JobSource::Live { job, .. } => tally(job.work_tally(kind)),
-            JobSource::Stored { head, tasks, .. } => {
-                let total = head.total()[kind];
-                let finished = tasks.finished()[kind].min(total);
-                StockTally { total, finished, killed: total - finished, ..StockTally::default() }
+    /// Whether it has tasks to show.
+    fn has_begun(&self) -> bool {
+        match &self.beside {
+            Beside::Watched(WatchedJob { state, .. }) => {
+                self.job.has_begun() || state.as_ref().is_some_and(|state| state.has_begun)
             }
+            Beside::Stored { .. } => true,
         }
+    }
+
+    fn id_of(&self, kind: Kind, task: u32) -> TaskId {
+        self.job.id().task(kind, i32::try_from(task).unwrap_or(i32::MAX))
+    }
+
+    /// An attempt as its tracker reported it last; none: not yet, or its job is over.
+    fn reported(&self, id: AttemptId) -> Option<&ReportedAttempt> {
+        let Beside::Watched(WatchedJob { state: Some(state), .. }) = &self.beside else { return None };
+        let found = state.attempts.binary_search_by_key(&id, |attempt| attempt.id).ok()?;
+        state.attempts.get(found)
+    }
+
+    /// An attempt that runs, as its tracker reported it last.
+    fn running(&self, kind: Kind, attempt: &AttemptView) -> Option<&ReportedAttempt> {
+        self.reported(self.id_of(kind, attempt.task()).attempt(attempt.number())).filter(|_| attempt.is_live())
     }
 
     fn counters(&self) -> Vec<StockCounterGroup> {
-        let totals = match self {
-            JobSource::Live { engine, job } => engine.counters_of(job).unwrap_or_default(),
-            JobSource::Stored { head, .. } => head.counters(&Default::default()).unwrap_or_default(),
+        let (counters, of_kind) = match &self.beside {
+            Beside::Watched(WatchedJob { state: Some(state), .. }) => (&state.counters, &state.counters_of_kind),
+            Beside::Watched(_) => return Vec::new(),
+            Beside::Stored { counters, of_kind, .. } => (counters, of_kind),
         };
-        let of_kind =
-            PerKind::new(self.tasks().counters_of_kind(Kind::Map), self.tasks().counters_of_kind(Kind::Reduce));
         let sum = |kind: Kind, group: &CounterGroup, counter: &Counter| {
             let group = of_kind[kind].groups.iter().find(|known| known.name == group.name);
             let found = group.and_then(|group| group.counters.iter().find(|known| known.name == counter.name));
             found.map_or(0, |counter| counter.value)
         };
-        counter_groups(&totals, |group, counter| {
+        counter_groups(counters, |group, counter| {
             PerKind::new(sum(Kind::Map, group, counter), sum(Kind::Reduce, group, counter))
         })
     }
 
-    fn flaky(&self) -> Vec<(String, u32)> {
-        match self {
-            JobSource::Live { engine, job } => {
-                let hosts = job.flaky_host_failures();
-                hosts.map(|(host, failures)| (engine.host_name(host).to_owned(), failures)).collect()
+    fn place(&self, attempt: AttemptId, tracker: &str) -> StockPlace {
+        match &self.beside {
+            Beside::Watched(watched) => {
+                let name = tracker.to_owned();
+                let Some(tracker) = watched.tracker(tracker) else {
+                    return StockPlace { name, ..StockPlace::default() };
+                };
+                StockPlace {
+                    name,
+                    host: Some(tracker.host.clone()).filter(|host| !host.is_empty()),
+                    http_port: u16::try_from(tracker.http_port).unwrap_or(0),
+                    node: format!("{}/{}", tracker.rack, tracker.host),
+                }
             }
-            JobSource::Stored { .. } => Vec::new(),
-        }
-    }
-
-    fn place(&self, attempt: AttemptId, tracker: TrackerId) -> StockPlace {
-        match self {
-            JobSource::Live { engine, .. } => {
-                let Some((info, node)) = engine.tracker_place(tracker) else { return StockPlace::default() };
-                let (host, http_port) = host_and_port(&info.http);
-                StockPlace { name: info.name.to_string(), host, http_port, node }
-            }
-            JobSource::Stored { places, .. } => {
+            Beside::Stored { places, .. } => {
                 let found = places.binary_search_by_key(&attempt, |(id, _)| *id).ok();
                 found.and_then(|index| places.get(index)).map(|(_, place)| place.clone()).unwrap_or_default()
             }
         }
     }
 
-    fn attempt(&self, task: TaskId, attempt: &Attempt) -> StockAttempt {
-        let id = task.attempt(attempt.number);
+    fn attempt(&self, kind: Kind, attempt: &AttemptView) -> StockAttempt {
+        let id = self.id_of(kind, attempt.task()).attempt(attempt.number());
+        let (reported, running) = (self.reported(id), self.running(kind, attempt));
+        let texts = attempt.texts();
+        let later = |known_ms: i64, reported_ms: fn(&ReportedAttempt) -> i64| match known_ms {
+            0 => running.map_or(0, reported_ms),
+            _ => known_ms,
+        };
+        let start_ms = later(attempt.start_ms(), |reported| reported.start_ms);
         StockAttempt {
             id,
-            state: attempt.state,
-            progress: if attempt.state == AttemptState::Succeeded { 1.0 } else { attempt.progress },
-            start_ms: if attempt.start_ms == 0 { attempt.launch_ms } else { attempt.start_ms },
-            shuffle_ms: attempt.shuffle_finish_ms,
-            sort_ms: attempt.sort_finish_ms,
-            finish_ms: attempt.finish_ms,
-            diagnostics: attempt.diagnostics.texts().map(str::to_owned).collect(),
-            tracker: self.place(id, attempt.tracker),
-            cleanup_tracker: attempt.cleanup_tracker.map(|tracker| self.place(id, tracker)),
-            counters: attempt.counters.as_ref().map_or(0, |counters| counters.values().len()),
+            state: running.map(|reported| reported.state).filter(|state| !state.is_over()).unwrap_or(attempt.state()),
+            progress: match attempt.state() {
+                AttemptState::Succeeded => 1.0,
+                _ => reported.map_or(0.0, |reported| reported.progress),
+            },
+            start_ms: if start_ms == 0 { attempt.launch_ms() } else { start_ms },
+            shuffle_ms: later(texts.shuffle_finish_ms, |reported| reported.shuffle_finish_ms),
+            sort_ms: later(texts.sort_finish_ms, |reported| reported.sort_finish_ms),
+            finish_ms: attempt.finish_ms().unwrap_or(0),
+            diagnostics: match reported {
+                Some(reported) => reported.diagnostics.clone(),
+                None => one_text(texts.diagnostics),
+            },
+            tracker: self.place(id, attempt.tracker()),
+            cleanup_tracker: attempt.cleanup_tracker().map(|tracker| self.place(id, tracker)),
+            counters: match running {
+                Some(reported) => reported.counters.as_ref().map_or(0, |counters| counters.values().len()),
+                None => attempt.counters() as usize,
+            },
         }
     }
 
     pub(super) fn job(&self) -> StockJob {
-        let head = self.head();
-        let (are_acls_on, scheduling_info) = match self {
-            JobSource::Live { engine, job } => (engine.are_acls_enabled(), Some(engine.scheduling_info(job))),
-            JobSource::Stored { are_acls_on, .. } => (*are_acls_on, None),
+        let (job, spec) = (&*self.job, self.job.spec());
+        let (live, flaky) = match &self.beside {
+            Beside::Watched(watched) => {
+                (watched.live.clone(), watched.state.as_ref().map(|state| state.flaky_hosts.clone()))
+            }
+            Beside::Stored { .. } => (LiveJob::without_run(job.state()), None),
         };
-        let status = head.status(are_acls_on);
+        let (state, finish_ms) = self.shown_end;
+        let bad_ends = |kind: Kind| (job.counts()[kind].failed_attempts, job.counts()[kind].killed_attempts);
         let list = |list: &Option<String>| list.clone().unwrap_or_default();
-        let bad_ends = |kind: Kind| {
-            let ends = self.tasks().bad_ends(kind);
-            (ends.failed, ends.killed)
-        };
         StockJob {
-            id: head.id,
-            name: head.spec.name.clone(),
-            user: head.spec.user.clone(),
-            queue: head.spec.queue.clone(),
-            priority: head.priority,
-            state: status.run_state,
-            job_file: head.spec.job_file.clone(),
-            submit_host: head.spec.submit_host.clone(),
-            submit_address: head.spec.submit_address.clone(),
-            acls: are_acls_on
-                .then(|| StockAcls { view: list(&head.spec.view_acl), modify: list(&head.spec.modify_acl) }),
-            submit_ms: head.submit_ms,
-            finish_ms: head.is_end_reported().then_some(head.finish_ms),
-            failure_info: status.failure_info.0,
-            scheduling_info: scheduling_info.filter(|info| info != "NA"),
-            progress: PerKind::new(status.map_progress, status.reduce_progress),
+            id: job.id(),
+            name: spec.name.clone(),
+            user: spec.user.clone(),
+            queue: spec.queue.clone(),
+            priority: job.priority(),
+            state,
+            job_file: spec.job_file.clone(),
+            submit_host: spec.submit_host.clone(),
+            submit_address: spec.submit_address.clone(),
+            acls: self.are_acls_on.then(|| StockAcls { view: list(&spec.view_acl), modify: list(&spec.modify_acl) }),
+            submit_ms: job.submit_ms(),
+            finish_ms,
+            failure_info: if job.failure_info().is_empty() { "NA" } else { job.failure_info() }.to_owned(),
+            scheduling_info: live.scheduling_info,
+            progress: live.progress,
             work: PerKind::new(self.work_tally(Kind::Map), self.work_tally(Kind::Reduce)),
-            setup: tally(self.tasks().setup_tally()),
-            cleanup: tally(self.tasks().cleanup_tally()),
+            setup: self.tally_past_work(1),
+            cleanup: self.tally_past_work(0),
             bad_ends: PerKind::new(bad_ends(Kind::Map), bad_ends(Kind::Reduce)),
-            flaky: self.flaky(),
+            flaky: flaky.unwrap_or_default(),
             counters: self.counters(),
             graphs: PerKind::new(self.graph(Kind::Map), self.graph(Kind::Reduce)),
         }
     }
 
-    /// The progress of the tasks of a kind: of a job in memory with more than it may visit, the mean alone.
+    /// Its maps or reduces by state (1.2.1 `jobdetails.jsp`); none of a job that has not begun.
+    fn work_tally(&self, kind: Kind) -> StockTally {
+        if !self.has_begun() {
+            return StockTally::default();
+        }
+        let (total, counts) = (self.job.total()[kind], self.job.counts()[kind]);
+        let finished = counts.finished.min(total);
+        // The tasks of a job that ends are given up, but for those that still run.
+        let (running, killed) = match (self.is_stored(), self.job.ending()) {
+            (true, _) => (0, total - finished),
+            (false, Some(_)) => {
+                let running = counts.running.min(total - finished);
+                (running, total - finished - running)
+            }
+            (false, None) => (counts.running, counts.failed),
+        };
+        StockTally { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
+    }
+
+    /// Both variants of its cleanup, or one past these, of its setup.
+    fn tally_past_work(&self, past: u32) -> StockTally {
+        let mut tally = StockTally::default();
+        for kind in Kind::ALL.into_iter().filter(|_| self.has_begun()) {
+            tally.total += 1;
+            match self.job.listed_state(kind, self.job.total()[kind].saturating_add(past)) {
+                ListedState::Complete => tally.finished += 1,
+                ListedState::Running => tally.running += 1,
+                ListedState::Killed => tally.killed += 1,
+                ListedState::Pending => tally.pending += 1,
+            }
+        }
+        tally
+    }
+
+    /// The progress of the tasks of a kind: of a job that is not over, with very many, the mean alone.
     fn graph(&self, kind: Kind) -> StockGraph {
-        let (tasks, total) = (self.tasks(), self.head().total()[kind]);
-        if !tasks.has_begun() || total == 0 {
+        let total = self.job.total()[kind];
+        if !self.has_begun() || total == 0 {
             return StockGraph::default();
         }
         let per_group = total.div_ceil(GRAPH_GROUPS);
-        if total > self.looks() {
-            let status = self.head().status(false);
-            let mean = PerKind::new(status.map_progress, status.reduce_progress)[kind];
-            return StockGraph { tasks: total, per_group: total, groups: vec![phases(kind, mean)] };
+        if let Beside::Watched(watched) = &self.beside
+            && total > MOST_PICTURED
+        {
+            return StockGraph {
+                tasks: total,
+                per_group: total,
+                groups: vec![phases(kind, watched.live.progress[kind])],
+            };
         }
         let mean = |first: u32| {
             let numbers = first..first.saturating_add(per_group).min(total);
             let count = numbers.len().max(1) as f32;
             let mut sum = [0.0; 3];
             for number in numbers {
-                let of_task = phases(kind, tasks.task(TaskKey::Work(kind, number)).progress);
+                let of_task = phases(kind, self.task_progress(kind, number));
                 sum.iter_mut().zip(of_task).for_each(|(sum, part)| *sum += part / count);
             }
             sum
@@ -217,158 +280,187 @@ impl<'a> JobSource<'a> {
         StockGraph { tasks: total, per_group, groups }
     }
 
-    pub(super) fn total(&self) -> PerKind<u32> {
-        self.head().total()
+    fn task_progress(&self, kind: Kind, task: u32) -> f32 {
+        if self.job.listed_state(kind, task) == ListedState::Complete {
+            return 1.0;
+        }
+        let mut running = self.job.tasks(kind).of(task).iter().filter_map(|attempt| self.running(kind, attempt));
+        running.next().map_or(0.0, |reported| reported.task_progress)
     }
 
-    pub(super) fn ended_attempts(&self, key: TaskKey) -> Vec<StockAttempt> {
-        let job = self.tasks();
-        if !job.has_begun() {
-            return Vec::new();
-        }
-        let has_ended = |attempt: &&Attempt| {
-            matches!(attempt.state, AttemptState::Succeeded | AttemptState::Failed | AttemptState::Killed)
-        };
-        let ended = job.task(key).attempts.iter().filter(has_ended);
-        ended.map(|attempt| self.attempt(job.task_id(key), attempt)).collect()
+    /// The attempts that have ended of a task, by number.
+    fn ended_attempts(&self, kind: Kind, task: u32) -> impl Iterator<Item = StockAttempt> {
+        let ended = self.job.tasks(kind).of(task).iter().filter(|attempt| attempt.state().is_over());
+        ended.map(move |attempt| self.attempt(kind, attempt))
     }
 
-    /// A part of a page of tasks. `skipped`: tasks of the list before the page that were passed over; `from`: where the walk
-    /// continues, none at its end.
-    pub(super) fn tasks_part(&self, walk: TaskWalk) -> (StockTasks, Option<TaskWalk>) {
-        let job = self.tasks();
-        let mut keys: Vec<TaskKey> = match walk.list {
-            TaskList::Setup => Kind::ALL.map(TaskKey::Setup).to_vec(),
-            TaskList::Cleanup => Kind::ALL.map(TaskKey::Cleanup).to_vec(),
-            TaskList::Work(kind) => {
-                let total = self.head().total()[kind];
-                // Pages of all tasks are found without a walk.
-                let (first, count) = match walk.filter {
-                    TaskFilter::All => (walk.start, TASKS_PER_PAGE),
-                    _ => (walk.from, self.looks()),
-                };
-                let until = first.saturating_add(count).min(total);
-                (first.min(until)..until).map(|number| TaskKey::Work(kind, number)).collect()
+    /// All attempts that have ended: of setups, maps, reduces and cleanups.
+    pub(super) fn past_attempts(&self) -> Vec<PastAttempt> {
+        let total = self.job.total();
+        let variants = |past: u32| Kind::ALL.map(|kind| (kind, total[kind].saturating_add(past)));
+        let of_kind = |kind: Kind| (0..total[kind]).map(move |task| (kind, task));
+        let tasks = (variants(1).into_iter().map(|task| (PastKind::Setup, task)))
+            .chain(of_kind(Kind::Map).map(|task| (PastKind::Map, task)))
+            .chain(of_kind(Kind::Reduce).map(|task| (PastKind::Reduce, task)))
+            .chain(variants(0).map(|task| (PastKind::Cleanup, task)));
+        tasks
+            .flat_map(|(past, (kind, task))| {
+                self.ended_attempts(kind, task).map(move |attempt| PastAttempt { kind: past, attempt })
+            })
+            .collect()
+    }
+
+    /// A page of the tasks of a list, from the `start` of those that the filter lists.
+    pub(super) fn tasks(&self, list: TaskList, filter: TaskFilter, start: u32) -> StockTasks {
+        if !self.has_begun() {
+            return StockTasks::default();
+        }
+        let total = self.job.total();
+        let wanted = match filter {
+            TaskFilter::All => None,
+            TaskFilter::Running => Some(ListedState::Running),
+            TaskFilter::Completed => Some(ListedState::Complete),
+            TaskFilter::Killed => Some(ListedState::Killed),
+            TaskFilter::Pending => Some(ListedState::Pending),
+            TaskFilter::Nothing => return StockTasks::default(),
+        };
+        let is_complete = |(kind, task): &(Kind, u32)| self.job.listed_state(*kind, *task) == ListedState::Complete;
+        let (found, total) = match (list, wanted) {
+            (TaskList::Work(kind), Some(wanted)) => {
+                let (found, listed) = self.job.tasks_listed(kind, wanted, start, TASKS_PER_PAGE);
+                (found.into_iter().map(|task| (kind, task)).collect(), listed)
+            }
+            (TaskList::Work(kind), None) => {
+                let until = start.saturating_add(TASKS_PER_PAGE).min(total[kind]);
+                let mut found: Vec<_> = (start.min(until)..until).map(|task| (kind, task)).collect();
+                // 1.2.1 lists what has succeeded first; of a job with more than a page of tasks that would need a walk over all.
+                if total[kind] <= TASKS_PER_PAGE {
+                    found.sort_by_key(|task| !is_complete(task));
+                }
+                (found, total[kind])
+            }
+            (TaskList::Setup | TaskList::Cleanup, wanted) => {
+                let past = u32::from(list == TaskList::Setup);
+                let mut found = Kind::ALL.map(|kind| (kind, total[kind].saturating_add(past))).to_vec();
+                match wanted {
+                    Some(wanted) => found.retain(|(kind, task)| self.job.listed_state(*kind, *task) == wanted),
+                    None => found.sort_by_key(|task| !is_complete(task)),
+                }
+                let listed = found.len() as u32;
+                (found.into_iter().skip(start as usize).collect(), listed)
             }
         };
-        let total = match walk.list {
-            TaskList::Work(kind) => self.head().total()[kind],
-            TaskList::Setup | TaskList::Cleanup => 2,
-        };
-        if !job.has_begun() {
-            return (StockTasks::default(), None);
+        StockTasks { tasks: found.into_iter().map(|(kind, task)| self.task(kind, task)).collect(), total }
+    }
+
+    fn task(&self, kind: Kind, task: u32) -> StockTask {
+        let attempts = self.job.tasks(kind).of(task);
+        let best = self.best_attempt(kind, task);
+        let running = best.and_then(|attempt| self.running(kind, attempt));
+        StockTask {
+            id: self.id_of(kind, task),
+            progress: self.task_progress(kind, task),
+            status: match running {
+                Some(reported) => reported.status.clone(),
+                None => best.map(|attempt| attempt.texts().status.into_string()).unwrap_or_default(),
+            },
+            start_ms: attempts.first().map_or(0, AttemptView::launch_ms),
+            finish_ms: self.job.task_end_ms(kind, task),
+            diagnostics: attempts.iter().flat_map(|attempt| one_text(attempt.texts().diagnostics)).collect(),
+            counters: match running {
+                Some(reported) => reported.counters.as_ref().map_or(0, |counters| counters.values().len()),
+                None => best.map_or(0, |attempt| attempt.counters() as usize),
+            },
         }
-        let is_direct = walk.filter == TaskFilter::All && matches!(walk.list, TaskList::Work(_));
-        // 1.2.1 lists what has succeeded first; of a job with more than a page of tasks that would need a walk over all.
-        if total <= TASKS_PER_PAGE && walk.filter == TaskFilter::All {
-            keys.sort_by_key(|key| !is_in(job, *key, TaskFilter::Completed));
+    }
+
+    /// The attempt whose counters and text represent a task: the successful one, else the one at work with the most progress, and
+    /// of equals the last (1.2.1 `TaskInProgress.recomputeProgress`).
+    fn best_attempt(&self, kind: Kind, task: u32) -> Option<&AttemptView> {
+        let attempts = self.job.tasks(kind).of(task);
+        if let Some(done) = attempts.iter().find(|attempt| attempt.state() == AttemptState::Succeeded) {
+            return Some(done);
         }
-        let mut walk = walk;
-        let mut page = StockTasks::default();
-        for key in &keys {
-            if !is_direct && walk.filter != TaskFilter::All && !is_in(job, *key, walk.filter) {
-                continue;
-            }
-            let is_on_page = is_direct || (walk.start..walk.start.saturating_add(TASKS_PER_PAGE)).contains(&walk.seen);
-            walk.seen += 1;
-            if is_on_page {
-                page.tasks.push(stock_task(job, *key));
-            }
-        }
-        page.total = if is_direct { total } else { walk.seen };
-        let read = u32::try_from(keys.len()).unwrap_or(u32::MAX);
-        walk.from = walk.from.saturating_add(read);
-        let has_more = !is_direct && matches!(walk.list, TaskList::Work(_)) && walk.from < total;
-        (page, has_more.then_some(walk))
+        let at_work = attempts.iter().filter_map(|attempt| Some((attempt, self.running(kind, attempt)?)));
+        let at_work = at_work
+            .filter(|(_, reported)| matches!(reported.state, AttemptState::Running | AttemptState::CommitPending));
+        let best = at_work.max_by(|(_, left), (_, right)| left.progress.total_cmp(&right.progress));
+        best.filter(|_| !self.job.gives_up(kind, task)).map(|(attempt, _)| attempt)
+    }
+
+    /// The index of a task among those of its kind; none if the job has no such task.
+    fn index_of(&self, id: TaskId) -> Option<u32> {
+        let task = u32::try_from(id.number).ok()?;
+        let has = task <= self.job.total()[id.kind].saturating_add(1) && self.has_begun();
+        has.then_some(task)
     }
 
     /// The attempts of a task; none if the job has no such task.
     pub(super) fn attempts(&self, id: TaskId) -> Option<StockAttempts> {
-        let job = self.tasks();
-        let key = job.key_of(id).filter(|_| job.has_begun())?;
-        let split_nodes = match key {
-            TaskKey::Work(Kind::Map, number) => split_nodes(job, number),
-            _ => Vec::new(),
-        };
+        let task = self.index_of(id)?;
+        let is_housekeeping = task >= self.job.total()[id.kind];
+        // By rack, as 1.2.1 `TaskInProgress.getSplitNodes`.
+        let mut hosts = if id.kind == Kind::Map { self.job.split_hosts(task) } else { Vec::new() };
+        hosts.sort_by_key(|(rack, _)| *rack);
+        let attempts = self.job.tasks(id.kind).of(task).iter();
         Some(StockAttempts {
-            is_housekeeping: !matches!(key, TaskKey::Work(..)),
-            attempts: job.task(key).attempts.iter().map(|attempt| self.attempt(id, attempt)).collect(),
-            split_nodes,
+            is_housekeeping,
+            attempts: attempts.map(|attempt| self.attempt(id.kind, attempt)).collect(),
+            split_nodes: hosts.into_iter().map(|(rack, host)| format!("{rack}/{host}")).collect(),
         })
     }
 
     /// The counters of a task, or of one of its attempts; none if there is no such one.
-    pub(super) fn task_counters(&self, task: TaskId, attempt: Option<i32>) -> Option<Vec<StockCounterGroup>> {
-        let job = self.tasks();
-        let key = job.key_of(task).filter(|_| job.has_begun())?;
-        let counters = match attempt {
-            None => {
-                let best = job.task(key).best_attempt().and_then(|attempt| attempt.counters.as_ref());
-                best.map(|counters| counters.to_counters()).unwrap_or_default()
-            }
-            Some(number) => {
-                let attempt = job.attempt(key, number)?;
-                attempt.counters.as_ref().map(|counters| counters.to_counters()).unwrap_or_default()
-            }
+    pub(super) fn task_counters(&self, id: TaskId, attempt: Option<i32>) -> Option<Vec<StockCounterGroup>> {
+        let task = self.index_of(id)?;
+        let attempt = match attempt {
+            None => self.best_attempt(id.kind, task),
+            Some(number) => Some(self.job.tasks(id.kind).of(task).iter().find(|attempt| attempt.number() == number)?),
         };
+        let counters = attempt.and_then(|attempt| self.counters_of(id.attempt(attempt.number())));
+        let counters = counters.map(CounterValues::to_counters).unwrap_or_default();
         Some(counter_groups(&counters, |_, _| PerKind::default()))
     }
 
-    /// A part of the failures of a job, from a task on, and where the next part begins.
-    pub(super) fn failures(&self, filter: FailureFilter, from: u32, room: usize) -> (StockFailures, Option<u32>) {
-        let job = self.tasks();
-        let mut found = StockFailures::default();
-        let total = self.head().total();
-        let (maps, all) = (total.map, total.map.saturating_add(total.reduce));
-        let until = from.saturating_add(self.looks()).min(all);
-        for position in from..if job.has_begun() { until } else { from } {
-            let key = match position.checked_sub(maps) {
-                None => TaskKey::Work(Kind::Map, position),
-                Some(number) => TaskKey::Work(Kind::Reduce, number),
-            };
-            if !filter.kinds[key.kind()] {
-                continue;
-            }
-            for attempt in job.task(key).attempts.iter().filter(|attempt| filter.lists(attempt.state)) {
-                if found.attempts.len() >= room {
-                    found.is_cut = true;
-                    return (found, None);
-                }
-                found.attempts.push(self.attempt(job.task_id(key), attempt));
+    fn counters_of(&self, id: AttemptId) -> Option<&CounterValues> {
+        match &self.beside {
+            Beside::Watched(_) => self.reported(id)?.counters.as_ref(),
+            Beside::Stored { attempts, .. } => {
+                let found = attempts.binary_search_by_key(&id, |attempt| attempt.id).ok()?;
+                attempts.get(found)?.counters.as_ref()
             }
         }
-        (found, (job.has_begun() && until < all).then_some(until))
+    }
+
+    pub(super) fn failures(&self, filter: FailureFilter) -> StockFailures {
+        let mut found = StockFailures::default();
+        for kind in Kind::ALL.into_iter().filter(|kind| filter.kinds[*kind] && self.has_begun()) {
+            let is_work = |attempt: &&AttemptView| attempt.task() < self.job.total()[kind];
+            let attempts = self.job.tasks(kind).iter().take_while(is_work);
+            for attempt in attempts.filter(|attempt| filter.lists(attempt.state())) {
+                if found.attempts.len() >= MOST_FAILURES {
+                    found.is_cut = true;
+                    return found;
+                }
+                found.attempts.push(self.attempt(kind, attempt));
+            }
+        }
+        found
     }
 }
 
-/// Where a walk over the tasks of a list stands.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TaskWalk {
-    pub(super) list: TaskList,
-    pub(super) filter: TaskFilter,
-    /// The first task of the page, of those that the filter lists.
-    pub(super) start: u32,
-    /// The next task.
-    pub(super) from: u32,
-    /// Tasks that the filter has listed.
-    pub(super) seen: u32,
+/// The sum over the maps or reduces that are done.
+fn sum_of<'a>(attempts: impl Iterator<Item = &'a StoredAttempt>) -> Counters {
+    let is_done =
+        |attempt: &&StoredAttempt| attempt.role == AttemptRole::Work && attempt.state == AttemptState::Succeeded;
+    let (mut sum, mut total) = (CounterSum::default(), CounterTotal::default());
+    attempts.filter(is_done).filter_map(|attempt| attempt.counters.as_ref()).for_each(|counters| sum.add(counters));
+    sum.add_to(&mut total);
+    total.into_counters()
 }
 
-/// What a job in memory gives, and the fact that must be durable before it is shown.
-pub(super) fn read_live<T>(
-    engine: &Engine,
-    id: JobId,
-    viewer: Option<&Caller>,
-    read: impl FnOnce(&JobSource<'_>) -> T,
-) -> Result<(Found<T>, FactNumber), Refusal> {
-    if let Some(viewer) = viewer {
-        engine.check_view_details(id, viewer)?;
-    }
-    let (is_known, are_acls_on) = (engine.has_job(id), engine.are_acls_enabled());
-    match engine.job(id).filter(|job| !job.is_without_tasks()) {
-        Some(job) => Ok((Found::Live(read(&JobSource::Live { engine, job })), job.last_fact)),
-        None => Ok((Found::NotInMemory { is_known, are_acls_on }, FactNumber::default())),
-    }
+fn one_text(text: Box<str>) -> Vec<String> {
+    if text.is_empty() { Vec::new() } else { vec![text.into_string()] }
 }
 
 /// The progress of a task in its phases: a reduce copies, sorts and reduces, a third each.
@@ -377,43 +469,6 @@ fn phases(kind: Kind, progress: f32) -> [f32; 3] {
         Kind::Map => [progress, 0.0, 0.0],
         Kind::Reduce => [0.0, 1.0, 2.0].map(|before| (progress * 3.0 - before).clamp(0.0, 1.0)),
     }
-}
-
-fn is_in(job: &Job, key: TaskKey, filter: TaskFilter) -> bool {
-    let status = job.tip_status(key);
-    match filter {
-        TaskFilter::All => true,
-        TaskFilter::Running => matches!(status, TipStatus::Running(_)),
-        TaskFilter::Completed => matches!(status, TipStatus::Complete(_)),
-        TaskFilter::Killed => matches!(status, TipStatus::Killed | TipStatus::Failed),
-        TaskFilter::Pending => status == TipStatus::Pending,
-        TaskFilter::Nothing => false,
-    }
-}
-
-fn stock_task(job: &Job, key: TaskKey) -> StockTask {
-    let task: &Task = job.task(key);
-    let best = task.best_attempt();
-    let texts = task.attempts.iter().flat_map(|attempt| attempt.diagnostics.texts());
-    StockTask {
-        id: job.task_id(key),
-        progress: task.progress,
-        status: best.map(|attempt| attempt.state_text.clone()).unwrap_or_default(),
-        start_ms: task.first_launch_ms,
-        finish_ms: job.task_end_ms(key),
-        diagnostics: texts.map(str::to_owned).collect(),
-        counters: best.and_then(|attempt| attempt.counters.as_ref()).map_or(0, |counters| counters.values().len()),
-    }
-}
-
-/// By rack, as 1.2.1 `TaskInProgress.getSplitNodes`.
-fn split_nodes(job: &Job, number: u32) -> Vec<String> {
-    let splits = &job.splits;
-    let Some(split) = splits.splits().get(number as usize) else { return Vec::new() };
-    let hosts = splits.locations(split).iter().filter_map(|index| splits.hosts().get(*index as usize));
-    let mut nodes: Vec<(&str, &str)> = hosts.map(|host| (host.rack.as_str(), host.host.as_str())).collect();
-    nodes.sort_by_key(|(rack, _)| *rack);
-    nodes.into_iter().map(|(rack, host)| format!("{rack}/{host}")).collect()
 }
 
 fn counter_groups(
@@ -435,22 +490,16 @@ fn counter_groups(
     groups.collect()
 }
 
-fn tally(tally: TaskTally) -> StockTally {
-    let TaskTally { total, pending, running, finished, killed } = tally;
-    StockTally { total, pending, running, finished, killed }
-}
-
 /// The trackers of the attempts of a stored job, by attempt.
 fn places_of(stored: &StoredJob) -> Vec<(AttemptId, StockPlace)> {
+    // Of an attempt with several events the last one counts.
+    let https: BTreeMap<AttemptId, &str> = stored.events.iter().map(|event| (event.attempt, &*event.http)).collect();
     let place = |attempt: &StoredAttempt| {
-        let event = stored.events.iter().rev().find(|event| event.attempt == attempt.id);
-        let (host, http_port) = event.map(|event| host_and_port(&event.http)).unwrap_or_default();
+        let (host, http_port) = https.get(&attempt.id).map(|http| host_and_port(http)).unwrap_or_default();
         let node = format!("{DEFAULT_RACK}/{}", host_of_tracker(&attempt.tracker));
         (attempt.id, StockPlace { name: attempt.tracker.to_string(), host, http_port, node })
     };
-    let mut places: Vec<_> = stored.attempts.iter().map(place).collect();
-    places.sort_by_key(|(id, _)| *id);
-    places
+    stored.attempts.iter().map(place).collect()
 }
 
 /// The parts of `http://HOST:PORT`.
@@ -460,8 +509,4 @@ fn host_and_port(http: &str) -> (Option<String>, u16) {
         Some((host, port)) if !host.is_empty() => (Some(host.to_owned()), port.parse().unwrap_or(0)),
         _ => (None, 0),
     }
-}
-
-pub(super) fn with_groups(viewer: Option<Caller>, groups: Arc<[String]>) -> Option<Caller> {
-    viewer.map(|viewer| Caller { groups, ..viewer })
 }

@@ -1,27 +1,24 @@
-//! The jobs of the stock pages with their configurations, for the web server: of the owner's memory, else of the database and the history files.
+//! The jobs of the stock pages with their configurations, for the web server: from the views, else from the database and the history files. The owner is asked only who may see a job, where access lists are on.
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use tokio::sync::oneshot;
-
 use crate::config::blanked::shown_value;
 use crate::config::xml;
-use crate::engine::{Caller, Refusal};
-use crate::mapreduce::{FinishedJob, Job, TaskKey};
-use crate::model::{JobId, Kind, PastSearch, TaskId};
+use crate::engine::{Caller, Refusal, Watched};
+use crate::mapreduce::{FinishedJob, Job};
+use crate::model::{JobId, PastSearch, TaskId};
 use crate::scheduler::AppId;
 use crate::store::{PastJob, PastPlace};
 use crate::web::{
-    FailureFilter, MOST_FAILURES, OwnerGone, PastAttempt, PastKind, StockAttempts, StockCounterGroup, StockFailures,
-    StockHistoryPlace, StockJob, StockOwner, StockPast, StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter,
-    TaskList,
+    FailureFilter, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockHistoryPlace, StockJob, StockOwner,
+    StockPast, StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
 };
 
 use super::handle::OwnerHandle;
 use super::history::log_file;
-use super::job_requests::StockRequest;
-use super::stock_jobs::{Found, JobSource, TaskWalk};
+use super::job_requests::{check_viewer, is_administrator};
+use super::stock_jobs::StockSource;
 
 fn past_job(job: PastJob) -> StockPastJob {
     let PastJob { id, name, user, submit_ms, history_path } = job;
@@ -30,84 +27,49 @@ fn past_job(job: PastJob) -> StockPastJob {
 }
 
 impl OwnerHandle {
-    /// What `read` makes of a job; none of an unknown one. Its access lists must let a `viewer` see it.
+    /// What `read` makes of a job, with what the owner says beside facts of what is `wanted`; none of an unknown one. Its access
+    /// lists must let a `viewer` see it.
     async fn read_stock<T: Send + 'static>(
         &self,
         id: JobId,
         viewer: Option<Caller>,
-        read: impl Fn(&JobSource<'_>) -> T + Clone + Send + 'static,
+        wanted: Option<Watched>,
+        read: impl FnOnce(&StockSource) -> T + Send + 'static,
     ) -> StockRead<T> {
-        let (reply, answer) = oneshot::channel();
-        let of_memory = read.clone();
-        self.request_stock(StockRequest::of_job(id, viewer.clone(), of_memory, reply)).await?;
-        let (is_known, are_acls_on) = match answer.await.map_err(|_| OwnerGone)? {
-            Ok(Found::Live(value)) => return Ok(Ok(Some(value))),
-            Ok(Found::NotInMemory { is_known, are_acls_on }) => (is_known, are_acls_on),
-            Err(refusal) => return Ok(Err(refusal)),
+        let watched = self.look_at_job(id, wanted).await?;
+        let Some(watched) = watched.filter(|watched| watched.job.finish_ms().is_none()) else {
+            return self.read_ended_stock(id, viewer, read).await;
         };
-        let Some(reader) = self.job_sources.reader() else { return Ok(Ok(None)) };
-        let on_disk = move || {
-            let source = JobSource::stored(&reader, id, are_acls_on)?;
-            let value = read(&source);
-            match source {
-                JobSource::Stored { head, .. } => Some((value, head)),
-                JobSource::Live { .. } => None,
-            }
-        };
-        let _permit = self.job_sources.permit().await;
-        let found = tokio::task::spawn_blocking(on_disk).await.ok().flatten();
-        let Some((value, head)) = found else { return Ok(Ok(None)) };
-        // Who may see a job that memory knows was asked above.
-        if !is_known && let Some(viewer) = viewer.filter(|_| are_acls_on) {
-            let (reply, answer) = oneshot::channel();
-            self.request_stock(StockRequest::of_forgotten(*head, viewer, reply)).await?;
-            if let Err(refusal) = answer.await.map_err(|_| OwnerGone)? {
-                return Ok(Err(refusal));
-            }
+        if let Err(refusal) = self.check_viewer(id, viewer, None).await? {
+            return Ok(Err(refusal));
         }
-        Ok(Ok(Some(value)))
+        let source = StockSource::watched(watched, self.are_acls_on);
+        let read = tokio::task::spawn_blocking(move || read(&source));
+        Ok(Ok(Some(read.await.map_err(|_| OwnerGone)?)))
     }
 
-    async fn read_stock_tasks(&self, id: JobId, viewer: Option<Caller>, walk: TaskWalk) -> StockRead<StockTasks> {
-        let (mut walk, mut all) = (walk, StockTasks::default());
-        loop {
-            let read = self.read_stock(id, viewer.clone(), move |source| source.tasks_part(walk)).await?;
-            let (mut part, next) = match read {
-                Ok(Some(part)) => part,
-                Ok(None) => return Ok(Ok(None)),
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            all.tasks.append(&mut part.tasks);
-            all.total = part.total;
-            match next {
-                Some(next) => walk = next,
-                None => return Ok(Ok(Some(all))),
-            }
-        }
-    }
-
-    async fn read_stock_failures(
+    /// The same of a job that is over.
+    async fn read_ended_stock<T: Send + 'static>(
         &self,
         id: JobId,
         viewer: Option<Caller>,
-        filter: FailureFilter,
-    ) -> StockRead<StockFailures> {
-        let (mut from, mut all) = (0, StockFailures::default());
-        loop {
-            let room = MOST_FAILURES - all.attempts.len();
-            let read = self.read_stock(id, viewer.clone(), move |source| source.failures(filter, from, room)).await?;
-            let (mut part, next) = match read {
-                Ok(Some(part)) => part,
-                Ok(None) => return Ok(Ok(None)),
-                Err(refusal) => return Ok(Err(refusal)),
-            };
-            all.attempts.append(&mut part.attempts);
-            all.is_cut |= part.is_cut;
-            match next {
-                Some(next) => from = next,
-                None => return Ok(Ok(Some(all))),
-            }
+        read: impl FnOnce(&StockSource) -> T + Send + 'static,
+    ) -> StockRead<T> {
+        let Some(reader) = self.job_sources.reader() else { return Ok(Ok(None)) };
+        let head = if viewer.is_some() { self.past_head(id).await? } else { None };
+        let head = head.map(|(head, _)| Job::from_finished(head, AppId::new(0)));
+        if let Err(refusal) = self.check_viewer(id, viewer, head).await? {
+            return Ok(Err(refusal));
         }
+        // Its end may be durable before it is reported.
+        let views = self.shown_views();
+        let withheld = views.and_then(|views| views.job(id).map(|job| views.shown_end(job)));
+        let are_acls_on = self.are_acls_on;
+        let read = move || {
+            let (head, stored) = (logged(id, reader.finished(id)).flatten()?, logged(id, reader.job(id)).flatten()?);
+            Some(read(&StockSource::stored(head, stored, withheld, are_acls_on)))
+        };
+        Ok(Ok(self.read_past(read).await?))
     }
 
     /// Whether a viewer may see a job; `head`: as the database has it, if it is over.
@@ -118,17 +80,7 @@ impl OwnerHandle {
         head: Option<Job>,
     ) -> Result<Result<(), Refusal>, OwnerGone> {
         let Some(viewer) = viewer else { return Ok(Ok(())) };
-        let (reply, answer) = oneshot::channel();
-        self.request_stock(StockRequest::of_job(id, Some(viewer.clone()), |_| (), reply)).await?;
-        let is_known = match answer.await.map_err(|_| OwnerGone)? {
-            Err(refusal) => return Ok(Err(refusal)),
-            Ok(Found::Live(())) => true,
-            Ok(Found::NotInMemory { is_known, .. }) => is_known,
-        };
-        let Some(head) = head.filter(|_| !is_known) else { return Ok(Ok(())) };
-        let (reply, answer) = oneshot::channel();
-        self.request_stock(StockRequest::of_forgotten(head, viewer, reply)).await?;
-        answer.await.map_err(|_| OwnerGone)
+        self.requests.ask(move |thread| check_viewer(thread, id, head, viewer)).await
     }
 
     /// What a blocking `read` finds, at most so many at a time as other reads of finished jobs.
@@ -146,17 +98,9 @@ impl OwnerHandle {
     }
 
     pub(super) async fn read_past_job(&self, id: JobId, viewer: Option<Caller>) -> StockRead<StockPast> {
-        let Some(reader) = self.job_sources.reader() else { return Ok(Ok(None)) };
-        let are_acls_on = viewer.is_some();
-        let read = move || {
-            let source = JobSource::stored(&reader, id, are_acls_on)?;
-            let place = logged(id, reader.past_place(id)).flatten()?;
-            let past = past_of(&source, place);
-            let JobSource::Stored { head, .. } = source else { return None };
-            Some((past, *head))
-        };
-        let Some((past, head)) = self.read_past(read).await? else { return Ok(Ok(None)) };
-        Ok(self.check_viewer(id, viewer, Some(head)).await?.map(|()| Some(past)))
+        let Some((_, place)) = self.past_head(id).await? else { return Ok(Ok(None)) };
+        let read = move |source: &StockSource| past_of(source, &place);
+        self.read_ended_stock(id, viewer, read).await
     }
 
     pub(super) async fn find_history(&self, id: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
@@ -212,9 +156,7 @@ impl OwnerHandle {
 
 impl StockOwner for OwnerHandle {
     async fn is_administrator(&self, caller: Caller) -> Result<bool, OwnerGone> {
-        let (reply, answer) = oneshot::channel();
-        self.request_stock(StockRequest::of_administrator(caller, reply)).await?;
-        answer.await.map_err(|_| OwnerGone)
+        self.requests.ask(move |thread| is_administrator(thread, caller)).await
     }
 
     async fn stock_past(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockPast> {
@@ -247,7 +189,7 @@ impl StockOwner for OwnerHandle {
     }
 
     async fn stock_job(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockJob> {
-        self.read_stock(job, viewer, |source: &JobSource<'_>| source.job()).await
+        self.read_stock(job, viewer, Some(Watched::Job(job)), StockSource::job).await
     }
 
     async fn stock_tasks(
@@ -257,11 +199,13 @@ impl StockOwner for OwnerHandle {
         (list, filter): (TaskList, TaskFilter),
         start: u32,
     ) -> StockRead<StockTasks> {
-        self.read_stock_tasks(job, viewer, TaskWalk { list, filter, start, from: 0, seen: 0 }).await
+        let read = move |source: &StockSource| source.tasks(list, filter, start);
+        self.read_stock(job, viewer, Some(Watched::Job(job)), read).await
     }
 
     async fn stock_attempts(&self, task: TaskId, viewer: Option<Caller>) -> StockRead<Option<StockAttempts>> {
-        self.read_stock(task.job, viewer, move |source| source.attempts(task)).await
+        let read = move |source: &StockSource| source.attempts(task);
+        self.read_stock(task.job, viewer, Some(Watched::Task(task)), read).await
     }
 
     async fn stock_counters(
@@ -270,7 +214,8 @@ impl StockOwner for OwnerHandle {
         attempt: Option<i32>,
         viewer: Option<Caller>,
     ) -> StockRead<Option<Vec<StockCounterGroup>>> {
-        self.read_stock(task.job, viewer, move |source| source.task_counters(task, attempt)).await
+        let read = move |source: &StockSource| source.task_counters(task, attempt);
+        self.read_stock(task.job, viewer, Some(Watched::Task(task)), read).await
     }
 
     async fn stock_failures(
@@ -279,7 +224,7 @@ impl StockOwner for OwnerHandle {
         viewer: Option<Caller>,
         filter: FailureFilter,
     ) -> StockRead<StockFailures> {
-        self.read_stock_failures(job, viewer, filter).await
+        self.read_stock(job, viewer, None, move |source| source.failures(filter)).await
     }
 }
 
@@ -298,23 +243,13 @@ pub(super) fn shown_properties(document: xml::Document) -> Vec<(String, String)>
     by_name.into_iter().collect()
 }
 
-fn past_of(source: &JobSource<'_>, place: PastPlace) -> StockPast {
+fn past_of(source: &StockSource, place: &PastPlace) -> StockPast {
     let job = source.job();
     let path = place.history_path.as_deref();
-    let total = source.total();
-    let setups = Kind::ALL.map(|kind| (PastKind::Setup, TaskKey::Setup(kind)));
-    let maps = (0..total.map).map(|number| (PastKind::Map, TaskKey::Work(Kind::Map, number)));
-    let reduces = (0..total.reduce).map(|number| (PastKind::Reduce, TaskKey::Work(Kind::Reduce, number)));
-    let cleanups = Kind::ALL.map(|kind| (PastKind::Cleanup, TaskKey::Cleanup(kind)));
-    let keys = setups.into_iter().chain(maps).chain(reduces).chain(cleanups);
-    let attempts = keys.flat_map(|(kind, key)| {
-        let attempts = source.ended_attempts(key).into_iter();
-        attempts.map(move |attempt| PastAttempt { kind, attempt })
-    });
     StockPast {
         launch_ms: place.running_ms.unwrap_or(0),
         log_file: log_file(job.id, job.submit_ms, &job.user, &job.name, path),
-        attempts: attempts.collect(),
+        attempts: source.past_attempts(),
         job,
     }
 }

@@ -32,7 +32,7 @@ pub(crate) async fn feed_views(owner: Rc<Owner>, views: ViewsFeed) {
             if with_jobs {
                 jobs_due_ms = began_ms + IDLE_MS;
             }
-            walk.explain(views.jobs_to_explain(began_ms));
+            walk.say(views.jobs_to_explain(began_ms), views.to_watch(began_ms));
             let delta = loop {
                 let now = clock.now();
                 match owner.with_engine(|engine| engine.walk_volatile(&mut walk, with_jobs, now)) {

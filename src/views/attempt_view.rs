@@ -2,11 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::api::TaskAttempt;
-use crate::mapreduce::{AttemptRole, EndedAttempt, KillRequest, StoredAttempt};
+use crate::mapreduce::{
+    AttemptRole, CounterValues, EndedAttempt, KillRequest, StoredAttempt, TriedAttempt, has_failed_too_often,
+};
 use crate::model::{AttemptId, AttemptState};
-
-const TEXT_BYTES: usize = TaskAttempt::DIAGNOSTICS_BYTES;
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct AttemptView {
@@ -20,6 +19,8 @@ pub(crate) struct AttemptView {
     output_bytes: i64,
     texts: Option<Arc<AttemptTexts>>,
     slots: u32,
+    /// How many counters it has.
+    counters: u32,
     role: AttemptRole,
     state: AttemptState,
     kill_request: Option<KillRequest>,
@@ -29,7 +30,7 @@ pub(crate) struct AttemptView {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct AttemptTexts {
     pub(crate) diagnostics: Box<str>,
-    /// Its last status text, cut.
+    /// Its last status text.
     pub(crate) status: Box<str>,
     /// Name of the last tracker that its task-cleanup was launched on.
     pub(crate) cleanup_tracker: Option<Arc<str>>,
@@ -52,6 +53,7 @@ impl AttemptView {
             output_bytes: -1,
             texts: None,
             slots,
+            counters: 0,
             role,
             state: AttemptState::Running,
             kill_request: None,
@@ -65,14 +67,15 @@ impl AttemptView {
             start_ms: stored.start_ms,
             finish_ms: stored.finish_ms,
             output_bytes: stored.output_bytes,
+            counters: count_of(stored.counters.as_ref()),
             state: stored.state,
             kill_request: stored.kill_request,
             is_commit_granted: stored.commit_granted,
             ..Self::launched(*id, *role, tracker.clone(), *slots, *launch_ms)
         };
         attempt.set_texts(AttemptTexts {
-            diagnostics: cut(&stored.diagnostics),
-            status: cut(&stored.state_text),
+            diagnostics: stored.diagnostics.as_str().into(),
+            status: stored.state_text.as_str().into(),
             cleanup_tracker: stored.cleanup_tracker.clone(),
             shuffle_finish_ms: stored.shuffle_finish_ms,
             sort_finish_ms: stored.sort_finish_ms,
@@ -86,12 +89,13 @@ impl AttemptView {
         self.start_ms = ended.start_ms;
         self.finish_ms = ended.finish_ms;
         self.output_bytes = ended.output_bytes;
+        self.counters = count_of(ended.counters.as_ref());
         if matches!(ended.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean) {
             self.forget_request();
         }
         self.set_texts(AttemptTexts {
-            diagnostics: cut(&ended.diagnostics),
-            status: cut(&ended.state_text),
+            diagnostics: ended.diagnostics.as_str().into(),
+            status: ended.state_text.as_str().into(),
             cleanup_tracker: self.texts().cleanup_tracker,
             shuffle_finish_ms: ended.shuffle_finish_ms,
             sort_finish_ms: ended.sort_finish_ms,
@@ -100,7 +104,7 @@ impl AttemptView {
 
     /// It has these diagnostics so far.
     pub(super) fn report(&mut self, diagnostics: &str) {
-        self.set_texts(AttemptTexts { diagnostics: cut(diagnostics), ..self.texts() });
+        self.set_texts(AttemptTexts { diagnostics: diagnostics.into(), ..self.texts() });
     }
 
     pub(super) fn request_end(&mut self, request: KillRequest) {
@@ -132,7 +136,7 @@ impl AttemptView {
         self.texts.as_deref().cloned().unwrap_or_default()
     }
 
-    /// Its diagnostics so far, cut.
+    /// Its diagnostics so far.
     pub(super) fn diagnostics(&self) -> &str {
         self.texts.as_deref().map_or("", |texts| &texts.diagnostics)
     }
@@ -156,6 +160,11 @@ impl AttemptView {
         self.launch_ms
     }
 
+    /// When its process started, epoch ms; 0: never, or it has not ended.
+    pub(crate) fn start_ms(&self) -> i64 {
+        self.start_ms
+    }
+
     /// When it ended, epoch ms.
     pub(crate) fn finish_ms(&self) -> Option<i64> {
         (self.finish_ms != 0).then_some(self.finish_ms)
@@ -163,6 +172,11 @@ impl AttemptView {
 
     pub(crate) fn slots(&self) -> u32 {
         self.slots
+    }
+
+    /// How many counters it has ended with.
+    pub(crate) fn counters(&self) -> u32 {
+        self.counters
     }
 
     pub(crate) fn role(&self) -> AttemptRole {
@@ -185,6 +199,12 @@ impl AttemptView {
         self.is_commit_granted
     }
 
+    /// Name of the tracker that runs its task-cleanup.
+    pub(crate) fn cleanup_tracker(&self) -> Option<&Arc<str>> {
+        let is_unclean = matches!(self.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean);
+        self.texts.as_ref().filter(|_| is_unclean)?.cleanup_tracker.as_ref()
+    }
+
     /// Whether its tracker may still work on it.
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.state, AttemptState::Unassigned | AttemptState::Running | AttemptState::CommitPending)
@@ -196,37 +216,84 @@ pub(super) fn task_index(id: AttemptId) -> u32 {
     u32::try_from(id.task.number).unwrap_or(0)
 }
 
-fn cut(text: &str) -> Box<str> {
-    let mut end = text.len().min(TEXT_BYTES);
-    while !text.is_char_boundary(end) {
-        end -= 1;
+fn count_of(counters: Option<&CounterValues>) -> u32 {
+    counters.map_or(0, |counters| u32::try_from(counters.values().len()).unwrap_or(u32::MAX))
+}
+
+impl TriedAttempt for AttemptView {
+    fn state(&self) -> AttemptState {
+        self.state
     }
-    text[..end].into()
+
+    fn first_text(&self) -> &str {
+        self.diagnostics()
+    }
+}
+
+/// The state of a task by which 1.2.1 lists it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ListedState {
+    Pending,
+    Running,
+    Complete,
+    /// Given up.
+    Killed,
+}
+
+impl ListedState {
+    /// That of a task with these attempts, which may fail so often, unless its job ends.
+    pub(super) fn of(attempts: &[AttemptView], most_failures: u32) -> Self {
+        let count = |is: fn(&AttemptView) -> bool| attempts.iter().filter(|attempt| is(attempt)).count() as u32;
+        let failures = || count(|attempt| attempt.state == AttemptState::Failed);
+        if count(|attempt| attempt.state == AttemptState::Succeeded) > 0 {
+            Self::Complete
+        } else if count(|attempt| attempt.is_live() || attempt.cleanup_tracker().is_some()) > 0 {
+            Self::Running
+        } else if has_failed_too_often(attempts, failures(), most_failures) {
+            Self::Killed
+        } else {
+            Self::Pending
+        }
+    }
 }
 
 /// Tasks of a chunk. A change copies a chunk once a publication: with more of them, a thousand changes all over a job of a
 /// million tasks would copy most of it.
-const CHUNK_TASKS: u32 = 128;
+pub(super) const CHUNK_TASKS: u32 = 128;
 
 /// Attempts by task, each task's by number. A task without any has no place.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct TaskList {
     /// By the numbers of their tasks; sorted.
-    chunks: Arc<Vec<Arc<Vec<AttemptView>>>>,
+    chunks: Arc<Vec<Arc<TaskChunk>>>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq)]
+struct TaskChunk {
+    attempts: Vec<AttemptView>,
+    listed: ListedCounts,
+}
+
+/// How many maps or reduces of a chunk are in a state; the others are pending.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ListedCounts {
+    pub(super) running: u32,
+    pub(super) complete: u32,
+    pub(super) killed: u32,
 }
 
 impl TaskList {
     /// The attempts of a task, by number.
     pub(crate) fn of(&self, task: u32) -> &[AttemptView] {
         match self.chunks.get((task / CHUNK_TASKS) as usize) {
-            Some(chunk) => range_of(chunk, task),
+            Some(chunk) => range_of(&chunk.attempts, task),
             None => &[],
         }
     }
 
     /// All attempts, by task and number.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &AttemptView> {
-        self.chunks.iter().flat_map(|chunk| chunk.iter())
+        self.chunks.iter().flat_map(|chunk| chunk.attempts.iter())
     }
 
     /// Adds an attempt, in the place of one with that number.
@@ -234,10 +301,9 @@ impl TaskList {
         let index = (attempt.task / CHUNK_TASKS) as usize;
         let chunks = Arc::make_mut(&mut self.chunks);
         if chunks.len() <= index {
-            let empty = Arc::new(Vec::new());
-            chunks.resize(index + 1, empty);
+            chunks.resize(index + 1, Arc::default());
         }
-        let chunk = Arc::make_mut(&mut chunks[index]);
+        let chunk = &mut Arc::make_mut(&mut chunks[index]).attempts;
         match chunk.binary_search_by_key(&(attempt.task, attempt.number), |known| (known.task, known.number)) {
             Ok(found) => chunk[found] = attempt,
             Err(free) => chunk.insert(free, attempt),
@@ -247,8 +313,41 @@ impl TaskList {
     pub(super) fn get_mut(&mut self, task: u32, number: i32) -> Option<&mut AttemptView> {
         let index = (task / CHUNK_TASKS) as usize;
         let key = |known: &AttemptView| (known.task, known.number);
-        let found = self.chunks.get(index)?.binary_search_by_key(&(task, number), key).ok()?;
-        Arc::make_mut(Arc::make_mut(&mut self.chunks).get_mut(index)?).get_mut(found)
+        let found = self.chunks.get(index)?.attempts.binary_search_by_key(&(task, number), key).ok()?;
+        Arc::make_mut(Arc::make_mut(&mut self.chunks).get_mut(index)?).attempts.get_mut(found)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+
+    /// A map or reduce is listed in another state than before.
+    pub(super) fn count_listed(&mut self, task: u32, before: ListedState, after: ListedState) {
+        let index = (task / CHUNK_TASKS) as usize;
+        let Some(chunk) = Arc::make_mut(&mut self.chunks).get_mut(index).filter(|_| before != after) else { return };
+        let listed = &mut Arc::make_mut(chunk).listed;
+        if let Some(count) = listed.of(before) {
+            *count = count.saturating_sub(1);
+        }
+        if let Some(count) = listed.of(after) {
+            *count += 1;
+        }
+    }
+
+    /// The counts of the chunk that begins with a task.
+    pub(super) fn listed_from(&self, task: u32) -> ListedCounts {
+        self.chunks.get((task / CHUNK_TASKS) as usize).map(|chunk| chunk.listed).unwrap_or_default()
+    }
+}
+
+impl ListedCounts {
+    fn of(&mut self, state: ListedState) -> Option<&mut u32> {
+        match state {
+            ListedState::Pending => None,
+            ListedState::Running => Some(&mut self.running),
+            ListedState::Complete => Some(&mut self.complete),
+            ListedState::Killed => Some(&mut self.killed),
+        }
     }
 }
 
@@ -268,13 +367,6 @@ mod tests {
     #[test]
     fn an_attempt_is_small() {
         assert!(size_of::<AttemptView>() <= 80, "{}", size_of::<AttemptView>());
-    }
-
-    #[test]
-    fn texts_are_cut_between_characters() {
-        assert_eq!(cut("short"), "short".into());
-        let long = "\u{20ac}".repeat(2_000);
-        assert_eq!(cut(&long).len(), 4_095);
     }
 
     fn attempt(task: i32, number: i32) -> AttemptView {

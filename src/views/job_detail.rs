@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use crate::api::{AttemptDetail, JobDetail, LiveAttempt, TaskState};
-use crate::mapreduce::{AttemptRole, KillRequest, TriedAttempt, has_failed_too_often};
+use crate::api::{AttemptDetail, JobDetail, LiveAttempt, TaskAttempt, TaskState};
+use crate::mapreduce::{AttemptRole, KillRequest, has_failed_too_often};
 use crate::model::{AttemptState, Kind, PerKind};
 
 use super::attempt_view::AttemptView;
@@ -54,16 +54,14 @@ impl JobView {
             shuffle_ms: moment(texts.shuffle_finish_ms),
             sort_ms: moment(texts.sort_finish_ms),
             slots: attempt.slots(),
-            diagnostics: texts.diagnostics,
+            diagnostics: TaskAttempt::shown_diagnostics(texts.diagnostics.into_string()).unwrap_or_default().into(),
             status: texts.status,
         }
     }
 
     /// How far a task is; `is_over`: nothing of the job runs again.
     pub(crate) fn task_state(&self, kind: Kind, task: u32, is_over: bool) -> TaskState {
-        let spec = self.spec();
-        let max_attempts = if kind == Kind::Map { spec.map_max_attempts } else { spec.reduce_max_attempts };
-        state_of(self.tasks(kind).of(task), max_attempts, is_over)
+        state_of(self.tasks(kind).of(task), self.max_attempts(kind), is_over)
     }
 
     /// The states of its tasks of a kind in the order of their numbers, as lengths of runs of one state.
@@ -113,16 +111,6 @@ impl Views {
             })
         });
         attempts.take(most).collect()
-    }
-}
-
-impl TriedAttempt for AttemptView {
-    fn state(&self) -> AttemptState {
-        self.state()
-    }
-
-    fn first_text(&self) -> &str {
-        self.diagnostics()
     }
 }
 

@@ -5,17 +5,19 @@ use std::sync::Arc;
 use crate::engine::JobCost;
 use crate::mapreduce::{
     AcceptedJob, AttemptRole, ChangedDeadline, Ending, FinishedJob, JobEstimate, JobFact, JobOutcome, JobSpec,
-    StoredJob, has_failed_too_often,
+    SplitTable, StoredJob, has_failed_too_often,
 };
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState};
 
-use super::attempt_view::{AttemptView, TaskList, task_index};
+use super::attempt_view::{AttemptView, CHUNK_TASKS, ListedState, TaskList, task_index};
 
 /// A job. Of one that is over the attempts stay in `state.db` alone.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JobView {
     id: JobId,
     spec: Arc<JobSpec>,
+    /// Empty once it is over.
+    splits: Arc<SplitTable>,
     submit_ms: i64,
     priority: Priority,
     pool: Option<Arc<str>>,
@@ -40,6 +42,9 @@ pub(crate) struct TaskCounts {
     pub(crate) live_attempts: u32,
     /// Tasks that have failed as often as they may.
     pub(crate) failed: u32,
+    /// Attempts that ended so.
+    pub(crate) failed_attempts: u32,
+    pub(crate) killed_attempts: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -50,8 +55,9 @@ struct JobEnd {
 
 impl JobView {
     pub(super) fn accepted(accepted: &AcceptedJob) -> Self {
-        let AcceptedJob { id, spec, submit_ms, .. } = accepted;
+        let AcceptedJob { id, spec, splits, submit_ms, .. } = accepted;
         Self {
+            splits: splits.clone(),
             changed_deadline: accepted.tested_deadline().map(Arc::new),
             estimate: accepted.estimate,
             ..Self::new(*id, spec.clone(), *submit_ms)
@@ -61,6 +67,7 @@ impl JobView {
     fn new(id: JobId, spec: Arc<JobSpec>, submit_ms: i64) -> Self {
         Self {
             id,
+            splits: Arc::default(),
             submit_ms,
             priority: spec.priority,
             pool: None,
@@ -80,6 +87,12 @@ impl JobView {
     /// One that is over, with its attempts, as it was before its end.
     pub(crate) fn of_stored(stored: &StoredJob) -> Self {
         Self::unfinished(stored)
+    }
+
+    /// One that is over, with its attempts.
+    pub(crate) fn ended(head: &FinishedJob, stored: &StoredJob) -> Self {
+        let Self { end, failure_info, .. } = Self::finished(head);
+        Self { end, failure_info, ..Self::unfinished(stored) }
     }
 
     pub(super) fn unfinished(stored: &StoredJob) -> Self {
@@ -197,17 +210,21 @@ impl JobView {
     fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskList)) {
         let (kind, task) = (id.task.kind, task_index(id));
         let is_work = task < self.total()[kind];
-        let most = if kind == Kind::Map { self.spec.map_max_attempts } else { self.spec.reduce_max_attempts };
-        let before = counts_of(self.tasks[kind].of(task), most);
+        let most = self.max_attempts(kind);
+        let of_task = |tasks: &TaskList| (counts_of(tasks.of(task), most), ListedState::of(tasks.of(task), most));
+        let (before, was_listed) = of_task(&self.tasks[kind]);
         change(&mut self.tasks[kind]);
         if is_work {
-            let after = counts_of(self.tasks[kind].of(task), most);
+            let (after, is_listed) = of_task(&self.tasks[kind]);
+            self.tasks[kind].count_listed(task, was_listed, is_listed);
             let counts = &mut self.counts[kind];
             let moved = |count: u32, from: u32, to: u32| (count + to).saturating_sub(from);
             counts.finished = moved(counts.finished, before.finished, after.finished);
             counts.running = moved(counts.running, before.running, after.running);
             counts.live_attempts = moved(counts.live_attempts, before.live_attempts, after.live_attempts);
             counts.failed = moved(counts.failed, before.failed, after.failed);
+            counts.failed_attempts = moved(counts.failed_attempts, before.failed_attempts, after.failed_attempts);
+            counts.killed_attempts = moved(counts.killed_attempts, before.killed_attempts, after.killed_attempts);
         }
     }
 
@@ -267,6 +284,95 @@ impl JobView {
         self.cost.as_ref()
     }
 
+    /// The hosts with the input of a map, each with its rack in front.
+    pub(crate) fn split_hosts(&self, map: u32) -> Vec<(&str, &str)> {
+        let Some(split) = self.splits.splits().get(map as usize) else { return Vec::new() };
+        let indexes = self.splits.locations(split).iter();
+        let hosts = indexes.filter_map(|index| self.splits.hosts().get(*index as usize));
+        hosts.map(|host| (host.rack.as_str(), host.host.as_str())).collect()
+    }
+
+    /// Attempts of a task that may fail.
+    pub(super) fn max_attempts(&self, kind: Kind) -> u32 {
+        let most = if kind == Kind::Map { self.spec.map_max_attempts } else { self.spec.reduce_max_attempts };
+        most.max(1)
+    }
+
+    /// Whether facts say that it has begun: it has tasks to show.
+    pub(crate) fn has_begun(&self) -> bool {
+        self.has_run || self.ending.is_some() || Kind::ALL.into_iter().any(|kind| !self.tasks[kind].is_empty())
+    }
+
+    /// The state of a task by which 1.2.1 lists it.
+    pub(crate) fn listed_state(&self, kind: Kind, task: u32) -> ListedState {
+        let of_task = |kind: Kind, task: u32| ListedState::of(self.tasks[kind].of(task), self.max_attempts(kind));
+        let is_over = |state| matches!(state, ListedState::Complete | ListedState::Killed);
+        let total = self.total();
+        // A setup or a cleanup of which the other variant is over is not needed any more.
+        let is_superseded = || {
+            let others = Kind::ALL.into_iter().filter(|other| *other != kind);
+            let past_work = task.checked_sub(total[kind]);
+            past_work.is_some_and(|past| others.into_iter().any(|other| is_over(of_task(other, total[other] + past))))
+        };
+        match of_task(kind, task) {
+            ListedState::Pending if self.gives_up(kind, task) || is_superseded() => ListedState::Killed,
+            state => state,
+        }
+    }
+
+    /// Whether it ends, and with it a task: all but its cleanup.
+    pub(crate) fn gives_up(&self, kind: Kind, task: u32) -> bool {
+        self.ending.is_some() && task != self.total()[kind]
+    }
+
+    /// The maps or reduces that are listed in a state from the `first` of them on, at most so many, and how many there are. O(what
+    /// it returns) and a look at each chunk of tasks.
+    pub(crate) fn tasks_listed(&self, kind: Kind, wanted: ListedState, first: u32, most: u32) -> (Vec<u32>, u32) {
+        let (total, mut seen, mut found) = (self.total()[kind], 0, Vec::new());
+        for begin in (0..total).step_by(CHUNK_TASKS as usize) {
+            let numbers = begin..total.min(begin.saturating_add(CHUNK_TASKS));
+            let listed = self.tasks[kind].listed_from(begin);
+            let rest = (numbers.len() as u32).saturating_sub(listed.running + listed.complete);
+            let count = match (wanted, self.ending.is_some()) {
+                (ListedState::Running, _) => listed.running,
+                (ListedState::Complete, _) => listed.complete,
+                (ListedState::Killed, false) => listed.killed,
+                (ListedState::Pending, false) => rest.saturating_sub(listed.killed),
+                (ListedState::Killed, true) => rest,
+                (ListedState::Pending, true) => 0,
+            };
+            let room = most as usize - found.len();
+            if room > 0 && seen + count > first {
+                let listed = numbers.filter(|task| self.listed_state(kind, *task) == wanted);
+                found.extend(listed.skip(first.saturating_sub(seen) as usize).take(room));
+            }
+            seen += count;
+        }
+        (found, seen)
+    }
+
+    /// When a task was over, epoch ms, also one that was given up (1.2.1 `TaskInProgress.kill`); 0: it is not.
+    pub(crate) fn task_end_ms(&self, kind: Kind, task: u32) -> i64 {
+        let success_ms = |kind: Kind, task: u32| {
+            let done = self.tasks[kind].of(task).iter().find(|attempt| attempt.state() == AttemptState::Succeeded);
+            done.and_then(AttemptView::finish_ms)
+        };
+        match self.listed_state(kind, task) {
+            ListedState::Complete => success_ms(kind, task).unwrap_or(0),
+            ListedState::Running | ListedState::Pending => 0,
+            ListedState::Killed => {
+                let total = self.total();
+                let past_work = task.checked_sub(total[kind]);
+                let mut others = Kind::ALL.into_iter().filter(|other| *other != kind);
+                let of_other =
+                    past_work.and_then(|past| others.find_map(|other| success_ms(other, total[other] + past)));
+                let attempts = self.tasks[kind].of(task);
+                let last_ms = || attempts.iter().map(|attempt| attempt.finish_ms().unwrap_or(0)).max();
+                of_other.or_else(last_ms).or(self.finish_ms()).unwrap_or(0)
+            }
+        }
+    }
+
     pub(crate) fn total(&self) -> PerKind<u32> {
         PerKind::new(self.spec.maps, self.spec.reduces)
     }
@@ -291,8 +397,9 @@ fn counts_of(attempts: &[AttemptView], most_failures: u32) -> TaskCounts {
         finished: is_finished.into(),
         running: (!is_finished && live_attempts > 0).into(),
         live_attempts,
-        failed: (!is_finished && live_attempts == 0 && has_failed_too_often(attempts, failures, most_failures.max(1)))
-            .into(),
+        failed: (!is_finished && live_attempts == 0 && has_failed_too_often(attempts, failures, most_failures)).into(),
+        failed_attempts: failures,
+        killed_attempts: attempts.iter().filter(|attempt| attempt.state() == AttemptState::Killed).count() as u32,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Whether somebody looks: the owner says what is no fact once a second then, else rarely.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
+use crate::engine::Watched;
 use crate::model::JobId;
 
-use super::read_explanations::{LOOKED_MS, ReadExplanations};
+use super::last_reads::{LOOKED_MS, LastReads};
 
 /// What readers want of the owner. They write here and it reads: none of them is an event for it.
 #[derive(Debug, Default)]
@@ -22,7 +23,8 @@ pub(super) struct Looks {
     is_delta_waiting: AtomicBool,
     /// Jobs whose end the owner has reported.
     reported_ends: AtomicU64,
-    explanations: Mutex<ReadExplanations>,
+    explanations: Mutex<LastReads<JobId>>,
+    watched: Mutex<LastReads<Watched>>,
 }
 
 impl Looks {
@@ -41,17 +43,14 @@ impl Looks {
         is_recent(&self.jobs_looked_ms, now_ms)
     }
 
-    /// Somebody reads why a job has no more slots; answers how old that may be, as a moment of the monotonic clock, ms.
-    pub(super) fn read_explanation(&self, job: JobId, now_ms: u64) -> u64 {
-        self.with_explanations(|read| read.read(job, now_ms))
+    /// The jobs whose explanations are read.
+    pub(super) fn explanations(&self) -> MutexGuard<'_, LastReads<JobId>> {
+        self.explanations.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
-        self.with_explanations(|read| read.take_due(now_ms))
-    }
-
-    fn with_explanations<T>(&self, act: impl FnOnce(&mut ReadExplanations) -> T) -> T {
-        act(&mut self.explanations.lock().unwrap_or_else(PoisonError::into_inner))
+    /// The jobs and tasks that are looked at beside what facts say.
+    pub(super) fn watched(&self) -> MutexGuard<'_, LastReads<Watched>> {
+        self.watched.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn report_end(&self) {

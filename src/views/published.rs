@@ -2,14 +2,15 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::engine::{ClusterSnapshot, JobSnapshot};
+use crate::engine::{ClusterSnapshot, JobSnapshot, Watched, WatchedState};
 use crate::model::{FactNumber, JobId};
 
 use super::overview::{jobs, overview};
 use super::read_model::Views;
 use super::samples::Samples;
 use super::shown::{Generation, Shown};
-use super::volatile::{LastExplanation, Volatile};
+use super::volatile::{LastExplanation, LastSaid, Volatile};
+use super::watched_job::WatchedJob;
 
 /// What is shown from one publication to the next. Nothing in it changes.
 #[derive(Debug)]
@@ -103,6 +104,17 @@ impl Published {
     /// Why a job has no more slots, as the owner said it last.
     pub(super) fn explanation(&self, job: JobId) -> Option<&LastExplanation> {
         self.volatile.explained.get(&job)
+    }
+
+    /// What is no fact of a job or a task that is looked at, as the owner said it last.
+    pub(super) fn watched(&self, watched: Watched) -> Option<&LastSaid<WatchedState>> {
+        self.volatile.watched.get(&watched)
+    }
+
+    /// A job with what the owner said of it last; none of an unknown one.
+    pub(super) fn watched_job(&self, job: JobId, watched: Option<Watched>) -> Option<WatchedJob> {
+        let state = watched.and_then(|watched| self.watched(watched)?.value.clone());
+        WatchedJob::new(&self.views, &self.volatile, job, state)
     }
 
     /// The newest jobs that are wanted, at most so many, and how many more there are.

@@ -9,16 +9,18 @@ use tokio::sync::watch;
 use tokio::time::timeout;
 
 use crate::clock::Clock;
-use crate::engine::{JobSnapshot, VolatileDelta};
+use crate::engine::{JobSnapshot, VolatileDelta, Watched};
 use crate::model::{FactNumber, JobId};
 use crate::store::FollowerWaker;
 
+use super::job_view::JobView;
+use super::last_reads::FRESH_MS;
 use super::looks::Looks;
-use super::published::{Progress, Publications};
-use super::read_explanations::FRESH_MS;
+use super::published::{Progress, Publications, Published};
 use super::read_model::Views;
 use super::shown::{Generation, Shown};
-use super::volatile::LastExplanation;
+use super::volatile::{LastExplanation, LastSaid};
+use super::watched_job::WatchedJob;
 
 /// Shows what was published last. Cheap to clone, for any thread; nothing that it does is an event for the owner.
 #[derive(Clone, Debug)]
@@ -111,19 +113,50 @@ impl ViewsReader {
     pub(crate) async fn explanation(&self, job: JobId, limit: Duration) -> Option<LastExplanation> {
         let asked_ms = self.clock.mono_ms();
         self.looks.look(asked_ms, false);
-        let oldest_ms = self.looks.read_explanation(job, asked_ms);
+        let oldest_ms = self.looks.explanations().read(job, asked_ms);
+        self.wait_for_said(oldest_ms, limit, |published| published.explanation(job)).await;
+        self.published.load().newest().explanation(job).cloned()
+    }
+
+    /// A job as facts have it, all that was `durable` when the call came. Of one that is not over also what the owner says beside
+    /// facts of what is `wanted`, not much older than a second; after `limit` what there is. None of an unknown job.
+    pub(crate) async fn watched_job(
+        &self,
+        job: JobId,
+        wanted: Option<Watched>,
+        durable: FactNumber,
+        limit: Duration,
+    ) -> Option<WatchedJob> {
+        let asked_ms = self.clock.mono_ms();
+        self.looks.look(asked_ms, false);
+        let mut progress = self.progress.clone();
+        let _ = timeout(limit, progress.wait_for(|progress| progress.number >= durable)).await;
+        let is_over = |job: &Arc<JobView>| job.finish_ms().is_some();
+        let wanted = wanted.filter(|_| self.published.load().newest().views.job(job).is_some_and(|job| !is_over(job)));
+        if let Some(wanted) = wanted {
+            let oldest_ms = self.looks.watched().read(wanted, asked_ms);
+            self.wait_for_said(oldest_ms, limit, |published| published.watched(wanted)).await;
+        }
+        self.published.load().newest().watched_job(job, wanted)
+    }
+
+    /// Waits until the owner has said something no earlier than at a moment, ms of the monotonic clock.
+    async fn wait_for_said<T>(
+        &self,
+        oldest_ms: u64,
+        limit: Duration,
+        last: impl Fn(&Published) -> Option<&LastSaid<T>>,
+    ) {
         let required = FactNumber(self.required.load(Ordering::Relaxed));
         let is_said = || {
             let published = self.published.load();
-            let last = published.newest().explanation(job);
-            last.is_some_and(|last| last.made_mono_ms >= oldest_ms && last.number >= required)
+            last(published.newest()).is_some_and(|last| last.made_mono_ms >= oldest_ms && last.number >= required)
         };
         if !is_said() {
             self.looks.wanted.notify_one();
             let mut progress = self.progress.clone();
             let _ = timeout(limit, progress.wait_for(|_| is_said())).await;
         }
-        self.published.load().newest().explanation(job).cloned()
     }
 }
 
@@ -179,7 +212,12 @@ impl ViewsFeed {
 
     /// The jobs to explain in the next delta: of those whose explanations are read, the ones explained longest ago.
     pub(crate) fn jobs_to_explain(&self, now_ms: u64) -> Vec<JobId> {
-        self.looks.jobs_to_explain(now_ms)
+        self.looks.explanations().take_due(now_ms)
+    }
+
+    /// The jobs and tasks to say beside facts in the next delta.
+    pub(crate) fn to_watch(&self, now_ms: u64) -> Vec<Watched> {
+        self.looks.watched().take_due(now_ms)
     }
 
     /// Whether the last delta still waits: the views are behind, and another one would only wait too.

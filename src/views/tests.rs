@@ -7,7 +7,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 
 use crate::clock::Clock;
-use crate::engine::{ClusterSnapshot, Fact, QueueSnapshot, Restored, VolatileDelta};
+use crate::engine::{ClusterSnapshot, Fact, QueueSnapshot, Restored, VolatileDelta, Watched, WatchedState};
 use crate::mapreduce::{AcceptedJob, CounterInterner, JobEstimate, JobFact, JobSpec, SplitTable};
 use crate::market::{ContainerUse, Market, MarketConfig, QueueUse, SlotHolder, Tick, budget_file};
 use crate::model::{Credits, FactNumber, Identifier, JobId, Now, PerKind, PerPool, QueueName, RunState};
@@ -251,6 +251,35 @@ async fn a_job_is_explained_in_a_delta_once_somebody_reads_why_it_waits() {
         owner.send(VolatileDelta { explained: vec![(job, None)], wait_for: FactNumber(13), ..delta() });
     });
     assert_eq!(changed.unwrap().number, FactNumber(13));
+}
+
+/// A job is shown with what the owner says of it; nothing more is said of one that is over.
+#[tokio::test]
+async fn a_job_that_is_looked_at_is_shown_with_what_is_said_of_it() {
+    let (feed, follower) = FactFeed::new();
+    follower.begin();
+    let clock = Clock::start();
+    let (reader, owner) = follow(loaded_at(0), follower, || Ok(loaded_at(0)), clock).unwrap();
+    let job = JobId::new(Identifier::from_number(1), 7);
+    let spec = JobSpec::with_defaults("alice", "default", 3, 0);
+    let fact = |number, fact| FactBatch { first: FactNumber(number), facts: vec![Fact::Job(fact)] };
+    feed.forward([fact(1, JobFact::Accepted(Box::new(accepted(job, spec))))].into());
+    let (long, wanted) = (Duration::from_secs(20), Watched::Job(job));
+    let (shown, ()) = tokio::join!(reader.watched_job(job, Some(wanted), FactNumber(1), long), async {
+        owner.wanted().await;
+        let state = |watched| (watched, Some(WatchedState { has_begun: true, ..WatchedState::default() }));
+        let watched: Vec<_> = owner.to_watch(clock.mono_ms()).into_iter().map(state).collect();
+        assert_eq!(watched.len(), 1);
+        owner.send(VolatileDelta { at: clock.now(), wait_for: FactNumber(1), watched, ..VolatileDelta::default() });
+    });
+    let shown = shown.unwrap();
+    assert_eq!((shown.job.id(), shown.state.unwrap().has_begun), (job, true));
+    let counters = CounterInterner::default().intern(&ReportedCounters::from(&Counters::default()));
+    let (state, failure_info) = (RunState::Succeeded, String::new());
+    feed.forward([fact(2, JobFact::Ended { job, state, finish_ms: 9, failure_info, counters })].into());
+    let over = reader.watched_job(job, Some(wanted), FactNumber(2), long).await.unwrap();
+    assert_eq!((over.job.finish_ms(), over.shown_end.1, over.state.is_some()), (Some(9), None, false));
+    assert!(reader.watched_job(JobId::new(Identifier::from_number(1), 8), None, FactNumber(2), long).await.is_none());
 }
 
 /// The views quote what the market itself would, whose slots are held since the last tick.

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use crate::api::{Explanation, ReportedGroup, ReportedJob};
-use crate::engine::{ChangedList, ClusterSnapshot, Explained, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta};
+use crate::engine::{
+    ChangedList, ClusterSnapshot, Explained, LiveJob, QueueSnapshot, TrackerSnapshot, VolatileDelta, Watched,
+    WatchedState,
+};
 use crate::model::{Credits, FactNumber, JobId, Now, RunState};
 
 use super::shared_map::SharedMap;
 
-/// So long an explanation is kept that is made no more, ms.
-const EXPLAINED_MS: u64 = 60_000;
+/// So long is kept what the owner does not say any more, ms.
+const KEPT_MS: u64 = 60_000;
 
 /// Everything that deltas have said. Cloning it shares all parts.
 #[derive(Clone, Debug, Default)]
@@ -30,22 +33,27 @@ pub(super) struct Volatile {
     /// Jobs that run, by id.
     pub(super) live_jobs: SharedList<(JobId, LiveJob)>,
     pub(super) explained: Arc<BTreeMap<JobId, LastExplanation>>,
+    /// What is no fact of jobs and tasks that are looked at.
+    pub(super) watched: Arc<BTreeMap<Watched, LastSaid<WatchedState>>>,
     pub(super) trackers: SharedMap<Arc<str>, ShownTracker>,
 }
 
-/// Why a job has no more slots, as the owner said it last.
+/// What the owner said last of a job or a task that is read.
 #[derive(Clone, Debug)]
-pub struct LastExplanation {
-    /// None: the owner knows no such job.
-    explained: Option<Arc<UnfinishedExplanation>>,
+pub struct LastSaid<T> {
+    /// None: the owner knows no such one.
+    pub(super) value: Option<Arc<T>>,
     /// When it was made, ms of the monotonic clock, and the last fact in it.
     pub(super) made_mono_ms: u64,
     pub(super) number: FactNumber,
 }
 
+/// Why a job has no more slots, as the owner said it last.
+pub type LastExplanation = LastSaid<UnfinishedExplanation>;
+
 /// An explanation that the first reader finishes.
-#[derive(Debug)]
-struct UnfinishedExplanation {
+#[derive(Clone, Debug)]
+pub struct UnfinishedExplanation {
     explained: Explained,
     whole: OnceLock<Explanation>,
 }
@@ -62,19 +70,21 @@ pub(super) struct ShownTracker {
 impl LastExplanation {
     #[cfg(test)]
     pub(crate) fn of(explained: Option<Explained>) -> Self {
-        Self::new(explained, 0, FactNumber(0))
-    }
-
-    fn new(explained: Option<Explained>, made_mono_ms: u64, number: FactNumber) -> Self {
-        let unfinished = |explained| Arc::new(UnfinishedExplanation { explained, whole: OnceLock::new() });
-        Self { explained: explained.map(unfinished), made_mono_ms, number }
+        let value = explained.map(|explained| Arc::new(UnfinishedExplanation::new(explained)));
+        Self { value, made_mono_ms: 0, number: FactNumber(0) }
     }
 
     /// The whole of it, with the names of other queues; none: the owner knows no such job. For the first reader it takes as long
     /// as about eighty allocations: call it where that may be.
     pub(crate) fn finish(&self) -> Option<&Explanation> {
-        let UnfinishedExplanation { explained, whole } = self.explained.as_deref()?;
+        let UnfinishedExplanation { explained, whole } = self.value.as_deref()?;
         Some(whole.get_or_init(|| explained.clone().finish()))
+    }
+}
+
+impl UnfinishedExplanation {
+    fn new(explained: Explained) -> Self {
+        Self { explained, whole: OnceLock::new() }
     }
 }
 
@@ -92,7 +102,14 @@ impl Volatile {
             self.jobs = Arc::new(jobs);
             self.jobs_mono_ms = delta.at.mono_ms;
         }
-        self.explain(delta.explained);
+        let explained = delta.explained.into_iter();
+        let unfinished = explained.map(|(job, explained)| (job, explained.map(UnfinishedExplanation::new)));
+        keep_said(&mut self.explained, unfinished, delta.at.mono_ms, delta.wait_for);
+        let watched = delta.watched.into_iter().map(|(watched, mut state)| {
+            state.iter_mut().for_each(|state| state.attempts.sort_by_key(|attempt| attempt.id));
+            (watched, state)
+        });
+        keep_said(&mut self.watched, watched, delta.at.mono_ms, delta.wait_for);
         for name in delta.trackers_gone {
             self.trackers.remove(&name);
         }
@@ -109,23 +126,7 @@ impl Volatile {
             }
         }
     }
-}
 
-impl Volatile {
-    fn explain(&mut self, explained: Vec<(JobId, Option<Explained>)>) {
-        let (made_mono_ms, number) = (self.at.mono_ms, self.number);
-        let is_old = |last: &LastExplanation| made_mono_ms.saturating_sub(last.made_mono_ms) >= EXPLAINED_MS;
-        if explained.is_empty() && !self.explained.values().any(is_old) {
-            return;
-        }
-        let known = Arc::make_mut(&mut self.explained);
-        known.retain(|_, last| !is_old(last));
-        let last = |explained| LastExplanation::new(explained, made_mono_ms, number);
-        known.extend(explained.into_iter().map(|(job, explained)| (job, last(explained))));
-    }
-}
-
-impl Volatile {
     /// What is no fact of a job in this state.
     pub(super) fn live_job(&self, id: JobId, state: RunState) -> LiveJob {
         let found = self.live_jobs.binary_search_by_key(&id, |known| known.0).ok();
@@ -134,6 +135,24 @@ impl Volatile {
             None => LiveJob::without_run(if state == RunState::Running { RunState::Prep } else { state }),
         }
     }
+}
+
+/// Adds what the owner said just now, and drops what it has not said for long.
+fn keep_said<K: Ord + Copy, T>(
+    known: &mut Arc<BTreeMap<K, LastSaid<T>>>,
+    said: impl ExactSizeIterator<Item = (K, Option<T>)>,
+    made_mono_ms: u64,
+    number: FactNumber,
+) where
+    LastSaid<T>: Clone,
+{
+    let is_old = |last: &LastSaid<T>| made_mono_ms.saturating_sub(last.made_mono_ms) >= KEPT_MS;
+    if said.len() == 0 && !known.values().any(is_old) {
+        return;
+    }
+    let known = Arc::make_mut(known);
+    known.retain(|_, last| !is_old(last));
+    known.extend(said.map(|(key, value)| (key, LastSaid { value: value.map(Arc::new), made_mono_ms, number })));
 }
 
 fn change<T>(list: &mut SharedList<T>, changed: ChangedList<T>) {

@@ -68,11 +68,6 @@ impl Engine {
             || allows(&self.config.administrators_acl, caller)
     }
 
-    /// Whether access lists of queues and jobs are checked.
-    pub(crate) fn are_acls_enabled(&self) -> bool {
-        self.config.acls_enabled
-    }
-
     /// Whether access of the user to the job depends on groups; without a job, whether access to queues does.
     pub(crate) fn needs_groups(&self, job: Option<JobId>, user: &str) -> bool {
         self.needs_groups_for(job.and_then(|id| self.jobs.get(id)).map(|job| &*job.spec), user)

@@ -66,6 +66,7 @@ mod tracker_health;
 mod tracker_loss;
 mod tracker_recovery;
 mod volatile;
+mod watched;
 mod what_if;
 mod worker_beats;
 mod worker_page;
@@ -87,4 +88,5 @@ pub use snapshot::{
 };
 pub(crate) use task_page::{TaskCursor, TaskPage};
 pub(crate) use volatile::{ChangedList, VolatileDelta, VolatileWalk};
+pub(crate) use watched::{ReportedAttempt, Watched, WatchedState};
 pub use what_if::DeadlineQuestion;

@@ -2,9 +2,8 @@
 
 use crate::engine::core::{Engine, QueueConfig, Read};
 use crate::engine::state::{Caller, Refusal, Tracker, allows, written};
-use crate::mapreduce::{CountersExceeded, Job, NodeInfo};
-use crate::model::{AttemptId, FactNumber, JobId, Kind, TrackerId};
-use crate::scheduler::HostId;
+use crate::mapreduce::{CountersExceeded, Job};
+use crate::model::{AttemptId, FactNumber, JobId, Kind};
 use crate::wire::{
     AccessControlList, ClusterStatus, Counters, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
     TaskCompletionEvent, TaskReport, Text, TrackersOfState,
@@ -60,27 +59,6 @@ impl Engine {
     /// The profile of a job that memory no longer has.
     pub(crate) fn profile_of(&self, job: &Job) -> JobProfile {
         job.profile(format!("{}{}", self.config.job_page_prefix, job.id))
-    }
-
-    /// A job, to be read: what is shown of it must wait for its last fact.
-    pub(crate) fn job(&self, id: JobId) -> Option<&Job> {
-        self.jobs.get(id)
-    }
-
-    /// What the policy says of a job.
-    pub(crate) fn scheduling_info(&self, job: &Job) -> String {
-        self.status_of(job).scheduling_info.0
-    }
-
-    /// A registered tracker, with the path of its host in the network.
-    pub(crate) fn tracker_place(&self, id: TrackerId) -> Option<(&NodeInfo, String)> {
-        let info = self.cluster.nodes.get(id)?;
-        let topology = self.cluster.scheduler.topology();
-        Some((info, format!("{}/{}", topology.rack_name(info.rack), topology.host_name(info.host))))
-    }
-
-    pub(crate) fn host_name(&self, host: HostId) -> &str {
-        self.cluster.scheduler.topology().host_name(host)
     }
 
     /// The counters of a job that memory no longer has.

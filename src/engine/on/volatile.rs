@@ -11,6 +11,7 @@ use crate::model::{Credits, FactNumber, JobId, Now};
 use super::explain::Explained;
 use super::report_scheduler::JOBS_REPORTED;
 use super::snapshot::{ClusterSnapshot, JOBS_SHOWN, LiveJob, QueueSnapshot, TrackerSnapshot};
+use super::watched::{WatchWalk, Watched, WatchedState};
 
 /// Trackers in a slice: a heartbeat waits for one slice at most, which takes less than half a millisecond.
 const TRACKERS: usize = 500;
@@ -38,6 +39,8 @@ pub(crate) struct VolatileDelta {
     pub(crate) live_jobs: ChangedList<(JobId, LiveJob)>,
     /// Explanations of the jobs that were asked for, which name other queues; none of a job that is not known.
     pub(crate) explained: Vec<(JobId, Option<Explained>)>,
+    /// What is no fact of the jobs and tasks that were asked for; none of one that is not known.
+    pub(crate) watched: Vec<(Watched, Option<WatchedState>)>,
     /// Trackers that are new or have changed. When they were seen last is in `beats`.
     pub(crate) trackers: Vec<(Arc<str>, TrackerSnapshot)>,
     pub(crate) trackers_gone: Vec<Arc<str>>,
@@ -59,6 +62,7 @@ pub(crate) struct VolatileWalk {
     stage: WalkStage,
     delta: VolatileDelta,
     to_explain: Vec<JobId>,
+    watch: WatchWalk,
     queues: Vec<QueueSnapshot>,
     balances: Vec<(String, Credits)>,
     groups: Vec<ReportedGroup>,
@@ -89,6 +93,7 @@ enum WalkStage {
     LiveJobs(Option<JobId>),
     /// One job in a slice.
     Explained,
+    Watched,
     Trackers(Option<Arc<str>>),
 }
 
@@ -124,9 +129,10 @@ impl<T: Clone + PartialEq> ChangedList<T> {
 }
 
 impl VolatileWalk {
-    /// The walk that begins next explains these jobs.
-    pub(crate) fn explain(&mut self, jobs: Vec<JobId>) {
-        self.to_explain = jobs;
+    /// The walk that begins next explains these jobs, and says what is no fact of these jobs and tasks.
+    pub(crate) fn say(&mut self, explained: Vec<JobId>, watched: Vec<Watched>) {
+        self.to_explain = explained;
+        self.watch.to_say = watched;
     }
 }
 
@@ -197,7 +203,11 @@ impl Engine {
                     delta.explained.push((job, self.explain(job, true, now).value));
                     WalkStage::Explained
                 }
-                None => WalkStage::Trackers(None),
+                None => WalkStage::Watched,
+            },
+            WalkStage::Watched => match self.walk_watched(&mut walk.watch, &mut delta.watched) {
+                true => WalkStage::Watched,
+                false => WalkStage::Trackers(None),
             },
             WalkStage::Trackers(after) => match self.walk_trackers(walk, after, now) {
                 Some(last) => WalkStage::Trackers(Some(last)),

@@ -333,7 +333,7 @@ fn a_walk_for_the_views_explains_the_jobs_that_are_asked_for_and_once() {
     let (cluster, alice, bob) = contest(None);
     let unknown = JobId { number: 99, ..bob };
     let mut walk = VolatileWalk::default();
-    walk.explain(vec![alice, unknown, bob]);
+    walk.say(vec![alice, unknown, bob], Vec::new());
     let mut walked = || {
         let mut slices = std::iter::repeat_with(|| cluster.engine.walk_volatile(&mut walk, false, cluster.now));
         let explained = slices.find_map(|delta| delta).unwrap().explained.into_iter();

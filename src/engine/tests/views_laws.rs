@@ -1,13 +1,16 @@
 //! Laws: what the views make of facts is what the engine shows, and the same at each fact as what a load makes of the rows.
 
+use std::collections::BTreeMap;
+
 use proptest::prelude::*;
 
-use crate::engine::{Caller, Event, Fact, PauseTarget, PolicyConfig, VolatileDelta, VolatileWalk};
-use crate::mapreduce::JobSpec;
-use crate::model::{FactNumber, PerKind, RunState};
+use crate::engine::{Caller, Event, Fact, PauseTarget, PolicyConfig, VolatileDelta, VolatileWalk, Watched};
+use crate::mapreduce::{JobSpec, TaskKey};
+use crate::model::{AttemptState, FactNumber, Kind, PerKind, RunState};
 use crate::scheduler::constraint::ConstraintConfig;
 use crate::store::{FactBatch, LoadedState, loaded_after};
-use crate::views::{ReadModel, Views, overview_after};
+use crate::views::{ListedState, ReadModel, Views, overview_after};
+use crate::wire::TipStatus;
 
 use super::cluster::{Cluster, FakeTask, Fate, fifo, spec};
 use super::market::{market, seeded};
@@ -38,6 +41,55 @@ pub(crate) fn assert_as_shown(cluster: &Cluster, views: &Views) {
     assert!(views.jobs().count() >= cluster.engine.jobs.all().len());
 }
 
+/// Each task of a job that is not over is listed as its report to clients says.
+fn assert_listed(cluster: &Cluster, views: &Views) {
+    for job in cluster.engine.jobs.iter().filter(|job| job.has_begun() && !job.is_over()) {
+        let view = views.job(job.id).unwrap();
+        for kind in Kind::ALL {
+            let total = job.total()[kind];
+            let mut work: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+            for task in 0..total + 2 {
+                let id = job.id.task(kind, i32::try_from(task).unwrap());
+                let key = job.key_of(id).unwrap();
+                let expected = match job.tip_status(key) {
+                    TipStatus::Pending => ListedState::Pending,
+                    TipStatus::Running(_) => ListedState::Running,
+                    TipStatus::Complete(_) => ListedState::Complete,
+                    TipStatus::Killed | TipStatus::Failed => ListedState::Killed,
+                };
+                assert_eq!(view.listed_state(kind, task), expected, "{id}");
+                assert_eq!(view.task_end_ms(kind, task) > 0, job.task_end_ms(key) > 0, "{id} {expected:?}");
+                if task < total {
+                    work.entry(name_of(expected)).or_default().push(task);
+                }
+            }
+            for state in [ListedState::Pending, ListedState::Running, ListedState::Complete, ListedState::Killed] {
+                let expected = work.remove(name_of(state)).unwrap_or_default();
+                let count = u32::try_from(expected.len()).unwrap();
+                assert_eq!(view.tasks_listed(kind, state, 0, 10_000), (expected.clone(), count), "{}", job.id);
+                let page: Vec<u32> = expected.into_iter().skip(1).take(2).collect();
+                assert_eq!(view.tasks_listed(kind, state, 1, 2), (page, count), "{}", job.id);
+            }
+            let ended = |state| {
+                let work = (0..total).flat_map(|task| &job.task(TaskKey::Work(kind, task)).attempts);
+                u32::try_from(work.filter(|attempt| attempt.state == state).count()).unwrap()
+            };
+            let counts = view.counts()[kind];
+            let expected = (ended(AttemptState::Failed), ended(AttemptState::Killed));
+            assert_eq!((counts.failed_attempts, counts.killed_attempts), expected, "{} {kind:?}", job.id);
+        }
+    }
+}
+
+fn name_of(state: ListedState) -> &'static str {
+    match state {
+        ListedState::Pending => "pending",
+        ListedState::Running => "running",
+        ListedState::Complete => "complete",
+        ListedState::Killed => "killed",
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
@@ -53,6 +105,7 @@ proptest! {
             prop_assert_eq!(fed(facts).views().as_loaded(), loaded.views().as_loaded());
         }
         assert_as_shown(&cluster, fed(&cluster.facts).views());
+        assert_listed(&cluster, fed(&cluster.facts).views());
     }
 }
 
@@ -175,4 +228,30 @@ fn a_delta_says_only_what_has_changed() {
     let second = walked(&cluster, &mut walk);
     assert_eq!((second.trackers.len(), second.beats.len(), second.queues.set.len()), (0, 1, 0));
     assert_eq!((second.queues.len, second.groups.set.len(), second.balances.set.len()), (2, 0, 0));
+}
+
+/// Of a job that is looked at a delta has what runs and what it counts; of a task, each attempt.
+#[test]
+fn what_runs_of_a_job_is_said_while_somebody_looks_at_it() {
+    let mut cluster = Cluster::new(fifo());
+    (0..600).for_each(|host| drop(cluster.add_tracker(&format!("h{host}"), 2, 1)));
+    let job = cluster.submit(spec("alice", "default", 1_300, 0)).unwrap();
+    let unknown = format!("{job}9").parse().unwrap();
+    for _ in 0..3 {
+        cluster.pass_ms(1_000);
+        (0..600).for_each(|index| drop(cluster.beat(index, half)));
+    }
+    let mut walk = VolatileWalk::default();
+    let task = job.task(Kind::Map, 0);
+    walk.say(Vec::new(), vec![Watched::Job(job), Watched::Job(unknown), Watched::Task(task)]);
+    let said = walked(&cluster, &mut walk).watched;
+    let [(Watched::Task(_), Some(of_task)), (_, None), (Watched::Job(_), Some(of_job))] = said.as_slice() else {
+        panic!("{said:?}")
+    };
+    assert_eq!(of_task.attempts.iter().map(|attempt| attempt.id).collect::<Vec<_>>(), [task.attempt(0)]);
+    let running = of_job.attempts.iter().filter(|attempt| !attempt.state.is_over()).count();
+    let known = cluster.engine.jobs.get(job).unwrap();
+    assert_eq!((running, running > 600), (known.running().map as usize, true), "in several slices");
+    assert!(of_job.has_begun && !of_job.counters.groups.is_empty());
+    assert_eq!(walked(&cluster, &mut walk).watched.len(), 0, "once for each look");
 }

@@ -1,74 +1,78 @@
-//! Explanations that are read: which jobs the owner explains next, and how old an explanation may be that is shown.
+//! What the owner says while it is read, such as explanations: of what it speaks next, and how old the last that it said may be.
 
 use std::collections::BTreeMap;
 
-use crate::model::JobId;
-
-/// Least time between two explanations of a job, ms: a little less than from one delta to the next.
+/// Least time between two answers about one thing, ms: a little less than from one delta to the next.
 const AGAIN_MS: u64 = 900;
-/// Most explanations in a second: each holds heartbeats up for as long as it takes.
+/// Most answers in a second: each holds heartbeats up for as long as it takes.
 const IN_A_SECOND: usize = 20;
-/// Most jobs.
-const JOBS: usize = 1_000;
+/// Most things.
+const THINGS: usize = 1_000;
 
-/// The jobs whose explanations were read of late.
-#[derive(Debug, Default)]
-pub(super) struct ReadExplanations {
-    jobs: BTreeMap<JobId, Reading>,
-    /// When the present second began, ms of the monotonic clock, and how many explanations it has had.
+/// The jobs, or other things, that were read of late.
+#[derive(Debug)]
+pub(super) struct LastReads<K> {
+    things: BTreeMap<K, LastRead>,
+    /// When the present second began, ms of the monotonic clock, and how many answers it has had.
     second_ms: u64,
     in_second: usize,
 }
 
 #[derive(Debug)]
-struct Reading {
+struct LastRead {
     /// When it was read last, ms of the monotonic clock.
     read_ms: u64,
     /// When the owner was asked for it last; 0: not yet.
-    explained_ms: u64,
+    said_ms: u64,
 }
 
-impl ReadExplanations {
-    /// The explanation of a job is read. Answers since when it must have been made, ms of the monotonic clock: the first reader
-    /// sees this moment, others see what was made in the last round over all jobs.
-    pub(super) fn read(&mut self, job: JobId, now_ms: u64) -> u64 {
-        self.jobs.retain(|_, reading| now_ms.saturating_sub(reading.read_ms) < LOOKED_MS);
-        let round_ms = (self.jobs.len() / IN_A_SECOND) as u64 * 1_000;
-        let is_full = self.jobs.len() >= JOBS;
-        match self.jobs.get_mut(&job) {
-            Some(reading) => {
-                reading.read_ms = now_ms;
+impl<K> Default for LastReads<K> {
+    fn default() -> Self {
+        Self { things: BTreeMap::new(), second_ms: 0, in_second: 0 }
+    }
+}
+
+impl<K: Ord + Copy> LastReads<K> {
+    /// A thing is read. Answers since when what is said of it must have been made, ms of the monotonic clock: the first reader sees
+    /// this moment, others see what was made in the last round over all of them.
+    pub(super) fn read(&mut self, thing: K, now_ms: u64) -> u64 {
+        self.things.retain(|_, last| now_ms.saturating_sub(last.read_ms) < LOOKED_MS);
+        let round_ms = (self.things.len() / IN_A_SECOND) as u64 * 1_000;
+        let is_full = self.things.len() >= THINGS;
+        match self.things.get_mut(&thing) {
+            Some(last) => {
+                last.read_ms = now_ms;
                 now_ms.saturating_sub(FRESH_MS + round_ms)
             }
             None => {
                 if !is_full {
-                    self.jobs.insert(job, Reading { read_ms: now_ms, explained_ms: 0 });
+                    self.things.insert(thing, LastRead { read_ms: now_ms, said_ms: 0 });
                 }
                 now_ms
             }
         }
     }
 
-    /// The jobs to explain now, the one explained longest ago last.
-    pub(super) fn take_due(&mut self, now_ms: u64) -> Vec<JobId> {
+    /// Of what to speak now, the one spoken of longest ago last.
+    pub(super) fn take_due(&mut self, now_ms: u64) -> Vec<K> {
         if now_ms.saturating_sub(self.second_ms) >= 1_000 {
             (self.second_ms, self.in_second) = (now_ms, 0);
         }
-        let is_due = |reading: &Reading| {
-            now_ms.saturating_sub(reading.read_ms) < LOOKED_MS
-                && (reading.explained_ms == 0 || now_ms.saturating_sub(reading.explained_ms) >= AGAIN_MS)
+        let is_due = |last: &LastRead| {
+            now_ms.saturating_sub(last.read_ms) < LOOKED_MS
+                && (last.said_ms == 0 || now_ms.saturating_sub(last.said_ms) >= AGAIN_MS)
         };
-        let due = self.jobs.iter().filter(|(_, reading)| is_due(reading));
-        let mut due: Vec<(u64, JobId)> = due.map(|(job, reading)| (reading.explained_ms, *job)).collect();
+        let due = self.things.iter().filter(|(_, last)| is_due(last));
+        let mut due: Vec<(u64, K)> = due.map(|(thing, last)| (last.said_ms, *thing)).collect();
         due.sort_unstable();
         due.truncate(IN_A_SECOND.saturating_sub(self.in_second));
         self.in_second += due.len();
-        for (_, job) in &due {
-            if let Some(reading) = self.jobs.get_mut(job) {
-                reading.explained_ms = now_ms;
+        for (_, thing) in &due {
+            if let Some(last) = self.things.get_mut(thing) {
+                last.said_ms = now_ms;
             }
         }
-        due.into_iter().rev().map(|(_, job)| job).collect()
+        due.into_iter().rev().map(|(_, thing)| thing).collect()
     }
 }
 
@@ -80,7 +84,7 @@ pub(super) const FRESH_MS: u64 = 1_250;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::Identifier;
+    use crate::model::{Identifier, JobId};
 
     fn job(number: i32) -> JobId {
         JobId::new(Identifier::from_number(1), number)
@@ -88,7 +92,7 @@ mod tests {
 
     #[test]
     fn a_job_is_explained_once_a_second_while_it_is_read() {
-        let mut read = ReadExplanations::default();
+        let mut read = LastReads::default();
         assert_eq!(read.take_due(10_000), []);
         assert_eq!(read.read(job(1), 10_000), 10_000, "the first reader sees this moment");
         assert_eq!(read.take_due(10_010), [job(1)]);
@@ -101,7 +105,7 @@ mod tests {
 
     #[test]
     fn of_many_jobs_those_explained_longest_ago_come_first_and_no_second_has_too_many() {
-        let mut read = ReadExplanations::default();
+        let mut read = LastReads::default();
         for number in 0..50 {
             read.read(job(number), 10_000);
         }
@@ -119,6 +123,6 @@ mod tests {
         for number in 50..2_000 {
             read.read(job(number), 13_000);
         }
-        assert_eq!(read.jobs.len(), JOBS);
+        assert_eq!(read.things.len(), THINGS);
     }
 }

@@ -1,23 +1,8 @@
-//! Counts of tasks and attempts, and what memory keeps of the tasks of a finished job.
+//! What memory keeps of the tasks of a finished job.
 
 use crate::wire::Counters;
 
 use super::CounterValues;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TaskTally {
-    pub(crate) total: u32,
-    pub(crate) pending: u32,
-    pub(crate) running: u32,
-    pub(crate) finished: u32,
-    pub(crate) killed: u32,
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct BadEnds {
-    pub(crate) failed: u32,
-    pub(crate) killed: u32,
-}
 
 /// The counters of a job whose tasks are retired.
 #[derive(Clone, Debug)]

@@ -130,7 +130,7 @@ impl<'a> DaemonProcess<'a> {
         let handle = with_readers(handle, &store, settings)
             .with_refused_senders(quarantine.refused_senders())
             .with_job_files(daemon.submissions(), upload_rules(settings), http_address.port());
-        let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+        let containers_on_disk = ContainersOnDisk::new(store.stored_applications(), settings.containers.slot);
         let on_disk = ApplicationsOnDisk::new(store.stored_applications(), containers_on_disk);
         let handle = handle.with_applications(application_users, on_disk);
         Ok(OpenSession {

@@ -16,7 +16,7 @@ use crate::market::{
     Acl, HistoryPage, Market, MarketConfig, MarketError, ReportRequest, ServletRequest, StatementPage,
 };
 use crate::model::{ApplicationId, AttemptId, Capability, Credits, JobId, QueueName};
-use crate::store::{FinishedJobReader, LoadedState, StateFile, StoredContainers};
+use crate::store::{FinishedJobReader, LoadedState, StateFile};
 use crate::views::{JobView, LookAt, ReadModel, Shown, StoredScheduler, StoredViews};
 use crate::web::{
     ApplicationOwner, ClusterPart, Health, JobChange, JobFilter, JobPartsOwner, LedgerUnreadable, MarketPresence,
@@ -224,9 +224,8 @@ impl Owner for FileOwner {
         failed_only: bool,
         limit: usize,
     ) -> Result<Vec<Container>, LedgerUnreadable> {
-        let reader = self.opened.stored_containers();
-        let wanted = StoredContainers { after, through: u64::MAX, failed_only, limit };
-        read_on_pool(move || reader.complete(application, wanted)).await
+        let reader = self.opened.stored_applications();
+        read_on_pool(move || reader.containers(application, (after, u64::MAX), failed_only, limit)).await
     }
 
     async fn job_detail(&self, job: JobId, _viewer: Caller) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {

@@ -24,9 +24,9 @@ pub use self::core::{
     HeartbeatAnswer, PolicyConfig, QueueConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
 pub(crate) use self::core::{
-    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerFilter, ContainerSignal, DeadlineFields, DelegationCall,
+    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerFilter, ContainerSignal, DelegationCall,
     DelegationRequest, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish,
-    SignedTime, StoreView, SwitchReply,
+    SignedTime, StoreView, SwitchReply, deadline_change,
 };
 pub(crate) use crate::scheduler::RequestType;
 pub(crate) use crate::scheduler::constraint::{

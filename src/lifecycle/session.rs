@@ -253,7 +253,7 @@ fn web_sources(
     quarantine: &Quarantine,
     port: u16,
 ) -> WebSources {
-    let containers_on_disk = ContainersOnDisk::new(store.stored_containers(), settings.containers.slot);
+    let containers_on_disk = ContainersOnDisk::new(store.stored_applications(), settings.containers.slot);
     WebSources {
         ledger: store.ledger().with_container_slot(settings.containers.slot),
         finished_jobs: store.finished_jobs(),

@@ -28,7 +28,7 @@ pub use requests::{
     ReportRequest, RetiringKey, Role, ServletRequest, StatementPage, VerifiedUser, signature,
 };
 pub(crate) use requests::{
-    AclEditError, AclEntry, AclError, AclText, DeadlineWords, Denial, ErrorClass, FROM_SQL, JobAnswer, JobDenied,
+    AclEditError, AclEntry, AclError, AclText, DeadlineFields, Denial, ErrorClass, FROM_SQL, JobAnswer, JobDenied,
     JobRequest, JobRequestError, JobUpload, KeyFault, MAX_RETIRING_MS, OrderError, QueryError, QueueInfo, ReportFilter,
     Spans, answer, job_signature,
 };

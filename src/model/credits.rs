@@ -8,12 +8,12 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::excerpt;
+
 /// Decimals of a credit that are kept.
 const DECIMALS: usize = 12;
 const UNITS_PER_CREDIT: i128 = 1_000_000_000_000;
 const FILE_DECIMALS: usize = 20;
-/// Characters of a refused text that an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
 
 /// An amount of money, counted in units of 10^-12 credit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -166,14 +166,14 @@ impl From<Credits> for String {
 fn exact(text: &str) -> Result<Credits, CreditsError> {
     let scanned = scan(text)?;
     if !is_zeros(scanned.tail) {
-        return Err(CreditsError::TooPrecise(shown(text)));
+        return Err(CreditsError::TooPrecise(excerpt(text)));
     }
     Ok(Credits(if scanned.negative { -scanned.units } else { scanned.units }))
 }
 
 fn within_range(amount: Credits, text: &str) -> Result<Credits, CreditsError> {
     if amount.0.unsigned_abs() > Credits::MAX.0.unsigned_abs() {
-        return Err(CreditsError::TooLarge(shown(text)));
+        return Err(CreditsError::TooLarge(excerpt(text)));
     }
     Ok(amount)
 }
@@ -183,7 +183,7 @@ fn scan(text: &str) -> Result<Scanned<'_>, CreditsError> {
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
     let all_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     if !all_digits(whole) || !all_digits(fraction) || whole.len() + fraction.len() == 0 {
-        return Err(CreditsError::NotDecimal(shown(text)));
+        return Err(CreditsError::NotDecimal(excerpt(text)));
     }
     let (kept, tail) = fraction.split_at(fraction.len().min(DECIMALS));
     let mut units: i128 = 0;
@@ -191,17 +191,13 @@ fn scan(text: &str) -> Result<Scanned<'_>, CreditsError> {
         units = units
             .checked_mul(10)
             .and_then(|shifted| shifted.checked_add(i128::from(digit - b'0')))
-            .ok_or_else(|| CreditsError::TooLarge(shown(text)))?;
+            .ok_or_else(|| CreditsError::TooLarge(excerpt(text)))?;
     }
     Ok(Scanned { negative, units, tail })
 }
 
 fn is_zeros(digits: &str) -> bool {
     digits.bytes().all(|digit| digit == b'0')
-}
-
-fn shown(text: &str) -> String {
-    text.chars().take(SHOWN_CHARACTERS).collect()
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ pub(crate) use settings::{CounterLimits, DelegationSettings};
 pub(crate) use side_by_side::row_at;
 pub use states::{AttemptState, Priority, RunState};
 pub use text::hex;
-pub(crate) use text::{as_shell_word, counted, from_hex, quoted_as_shell_word};
+pub(crate) use text::{as_shell_word, counted, excerpt, from_hex, quoted_as_shell_word};
 pub use time::{FactNumber, Now};
 pub use tracker_id::{DEFAULT_RACK, TrackerId};
 pub(crate) use violations::{BrokenInvariant, Violations};

@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use super::text::excerpt;
+
 /// The longest name, in bytes.
 const MAX_BYTES: usize = 255;
 /// Characters of a refused name that an error repeats.
-const SHOWN_CHARACTERS: usize = 64;
 
 /// The name of a queue: 1 to 255 of the ASCII letters, digits, `.`, `_`, `-` and `@`.
 ///
@@ -32,7 +33,7 @@ impl QueueName {
     pub fn new(text: &str) -> Result<Self, QueueNameError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
         if text.is_empty() || text.len() > MAX_BYTES || !text.bytes().all(allowed) {
-            return Err(QueueNameError { text: text.chars().take(SHOWN_CHARACTERS).collect() });
+            return Err(QueueNameError { text: excerpt(text) });
         }
         Ok(QueueName(Arc::from(text)))
     }

@@ -47,6 +47,14 @@ pub enum AttemptState {
     KilledUnclean,
 }
 
+names!(RunState {
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Prep = "PREP",
+    Killed = "KILLED",
+});
+
 names!(Priority {
     VeryHigh = "VERY_HIGH",
     High = "HIGH",

@@ -28,6 +28,12 @@ pub(crate) fn counted(number: impl TryInto<u128>, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }
 
+/// The beginning of a text of a caller's, as errors repeat it.
+pub(crate) fn excerpt(text: &str) -> String {
+    const MOST_CHARACTERS: usize = 64;
+    text.chars().take(MOST_CHARACTERS).collect()
+}
+
 /// A text as one word, quoted if needed.
 pub(crate) fn as_shell_word(text: &str) -> String {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-:@%+=,".contains(&byte);

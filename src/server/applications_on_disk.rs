@@ -11,7 +11,7 @@ use crate::engine::{
     ApplicationRequest, Container, ContainerFilter, RestoredApplication, StoreView, report_stored,
 };
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId};
-use crate::store::{StoreError, StoredApplicationReader, StoredApplications, StoredContainerReader, StoredContainers};
+use crate::store::{StoreError, StoredApplicationReader};
 use crate::web::ApplicationReply;
 
 const READS_AT_ONE_TIME: usize = 2;
@@ -212,7 +212,7 @@ impl ApplicationsOnDisk {
         next: Option<ApplicationId>,
         store: StoreView,
     ) -> Result<ApplicationAnswer, ApplicationRefusal> {
-        let ApplicationFilter { states, user, queue, limit, after, rows: _ } = filter;
+        let ApplicationFilter { states, user, limit, .. } = &filter;
         let own = if store.sees_all { None } else { caller.map(str::to_owned) };
         let shows_over = states.is_empty() || states.iter().any(|state| state.is_over());
         let is_others = own.as_ref().zip(user.as_ref()).is_some_and(|(own, user)| own != user);
@@ -220,8 +220,9 @@ impl ApplicationsOnDisk {
             return Ok(ApplicationAnswer::Applications { applications, next, store });
         }
         // One more shows whether others follow behind its end.
-        let wanted = StoredApplications { user: own.or(user), queue, states, after, limit: limit.saturating_add(1) };
-        let stored = self.read(move |reader| reader.list(&wanted)).await?;
+        let (user, limit) = (own.or_else(|| user.clone()), *limit);
+        let filter = ApplicationFilter { user, limit: limit.saturating_add(1), ..filter };
+        let stored = self.read(move |reader| reader.list(&filter)).await?;
         let stored = stored.into_iter().map(|stored| report_stored(stored, store.terms, store.now));
         let (applications, next) = merge(stored, applications, next, limit);
         Ok(ApplicationAnswer::Applications { applications, next, store })
@@ -284,20 +285,20 @@ fn merge(
 
 #[derive(Clone, Debug)]
 pub(crate) struct ContainersOnDisk {
-    reader: StoredContainerReader,
+    reader: StoredApplicationReader,
     slot: Capability,
     permits: Arc<Semaphore>,
 }
 
 impl ContainersOnDisk {
     /// `slot`: one slot's worth.
-    pub(crate) fn new(reader: StoredContainerReader, slot: Capability) -> Self {
+    pub(crate) fn new(reader: StoredApplicationReader, slot: Capability) -> Self {
         Self { reader, slot, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 
     /// A complete container; none if it is unknown or lives.
     pub(super) async fn one(&self, id: ContainerId) -> Result<Option<Container>, ApplicationRefusal> {
-        self.read(move |reader| reader.one(id)).await
+        self.read(move |reader| reader.container(id)).await
     }
 
     /// Complete containers of an application with higher numbers than `after`, at most so many.
@@ -308,8 +309,7 @@ impl ContainersOnDisk {
         failed_only: bool,
         limit: usize,
     ) -> Result<Vec<Container>, ApplicationRefusal> {
-        let wanted = StoredContainers { after, through: u64::MAX, failed_only, limit };
-        self.read(move |reader| reader.complete(application, wanted)).await
+        self.read(move |reader| reader.containers(application, (after, u64::MAX), failed_only, limit)).await
     }
 
     pub(super) fn report(&self, container: &Container) -> ContainerReport {
@@ -332,8 +332,8 @@ impl ContainersOnDisk {
         }
         // One more shows whether others follow behind its end.
         let limit = filter.limit.saturating_add(1);
-        let wanted = StoredContainers { after, through: stored_through, failed_only: filter.failed_only, limit };
-        let stored = self.read(move |reader| reader.complete(application, wanted)).await?;
+        let (numbers, failed_only) = ((after, stored_through), filter.failed_only);
+        let stored = self.read(move |reader| reader.containers(application, numbers, failed_only, limit)).await?;
         let stored = stored.iter().map(|container| self.report(container)).collect();
         let (containers, next) = merge_containers(stored, containers, next, filter.limit);
         Ok(ApplicationAnswer::Containers { containers, next, stored_through })
@@ -341,7 +341,7 @@ impl ContainersOnDisk {
 
     async fn read<T: Send + 'static>(
         &self,
-        read: impl FnOnce(&StoredContainerReader) -> Result<T, StoreError> + Send + 'static,
+        read: impl FnOnce(&StoredApplicationReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, ApplicationRefusal> {
         let reader = self.reader.clone();
         read_on_pool(&self.permits, move || read(&reader)).await

@@ -13,7 +13,7 @@ use crate::config::xml;
 use crate::engine::{Caller, ClusterSnapshot, Container, JobSnapshot, Refusal};
 use crate::market::{HistoryPage, Market, MarketConfig, ReportRequest, StatementPage};
 use crate::model::{ApplicationId, Capability, JobId, QueueName};
-use crate::store::{FinishedJobReader, LoadedState, StateFile, StoredContainers};
+use crate::store::{FinishedJobReader, LoadedState, StateFile};
 use crate::views::{JobView, LookAt, ReadModel, Shown, StoredScheduler, StoredViews};
 use crate::web::{
     ApplicationOwner, Health, JobFilter, JobPartsOwner, LedgerUnreadable, MarketPresence, Owner, OwnerGone, StockOwner,
@@ -160,9 +160,8 @@ impl Owner for FileOwner {
         failed_only: bool,
         limit: usize,
     ) -> Result<Vec<Container>, LedgerUnreadable> {
-        let reader = self.opened.stored_containers();
-        let wanted = StoredContainers { after, through: u64::MAX, failed_only, limit };
-        read_on_pool(move || reader.complete(application, wanted)).await
+        let reader = self.opened.stored_applications();
+        read_on_pool(move || reader.containers(application, (after, u64::MAX), failed_only, limit)).await
     }
 
     async fn job_detail(&self, job: JobId, _viewer: Caller) -> Result<Result<Option<JobDetail>, Refusal>, OwnerGone> {

@@ -22,6 +22,7 @@ mod run;
 mod run_options;
 mod tracker;
 mod user;
+mod user_plan;
 pub mod what_if;
 mod world;
 

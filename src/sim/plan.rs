@@ -4,11 +4,12 @@ use crate::engine::{EngineConfig, HeartbeatConfig, PolicyConfig, QueueConfig};
 use crate::market::{BudgetLine, MarketConfig};
 use crate::model::{Credits, Identifier, Now, PerKind, QueueName};
 
-use super::adversaries::{EIGHTH, FREE_DISK_BYTES, Scheme, plan_players};
+use super::adversaries::{EIGHTH, FREE_DISK_BYTES, plan_players};
 use super::containers::ContainerPlan;
 use super::plan_policy::policy_config;
 use super::random::Random;
 use super::run_options::{PolicyChoice, RunOptions};
+use super::user_plan::UserPlan;
 
 #[derive(Clone, Debug)]
 pub(crate) struct TrackerPlan {
@@ -17,16 +18,6 @@ pub(crate) struct TrackerPlan {
     /// Its host; two trackers may share one.
     pub(crate) host: String,
     pub(crate) slots: PerKind<u32>,
-}
-
-#[derive(Clone, Debug)]
-pub(crate) struct UserPlan {
-    pub(crate) name: String,
-    /// Money at the start; none: the queue does not exist yet.
-    pub(crate) budget: Option<Credits>,
-    pub(crate) rate: Credits,
-    /// How it plays against the market; none: it is honest, and does as it likes.
-    pub(super) scheme: Option<Scheme>,
 }
 
 #[derive(Clone, Debug)]
@@ -73,12 +64,7 @@ impl Plan {
         let mut trackers = plan_trackers(&mut random);
         let mut users = plan_users(&mut random);
         if has_adversaries {
-            users.extend(plan_players(seed, has_containers).into_iter().map(|player| UserPlan {
-                name: player.name,
-                budget: Some(player.budget),
-                rate: player.rate,
-                scheme: Some(player.scheme),
-            }));
+            users.extend(plan_players(seed, has_containers));
         }
         let mut engine = engine_config(&mut random, policy, &users, seed % 2 == 1);
         if engine.policy.is_compatible() || policy == PolicyChoice::Mixed {

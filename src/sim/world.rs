@@ -16,11 +16,12 @@ use super::cuts::{Part, STRETCHES};
 use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
 use super::laws::{Intent, Law, LawChecker, Tally, Violation};
-use super::plan::{Plan, TrackerPlan, UserPlan};
+use super::plan::{Plan, TrackerPlan};
 use super::random::Random;
 use super::run_options::{Journal, RunOptions};
 use super::tracker::SimTracker;
 use super::user::{SentRequest, SimSubmission, SimUser};
+use super::user_plan::UserPlan;
 
 pub(super) struct World<'a> {
     pub(super) options: &'a RunOptions,

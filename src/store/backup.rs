@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::backup::{Backup, StepResult};
-use rusqlite::{Connection, OpenFlags, ffi};
+use rusqlite::{Connection, ffi};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 
 use crate::model::FactNumber;
 
-use super::error::StoreError;
+use super::database_reader::open_read_only;
+use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
 use super::folder::{at, new_private_file, sync_folder};
 use super::schema;
@@ -48,14 +49,9 @@ pub fn backup(database: &Path, target: &Path) -> Result<BackupSummary, StoreErro
             std::io::Error::new(ErrorKind::AlreadyExists, "it exists already; expected the name of a new file");
         return Err(at("back up to", target)(source));
     }
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| StoreError::Database { action, path, source }
-    };
     let partial = Partial::make(target, &format!("-{}", std::process::id()))?;
     FaultPoint::BackupMade.pass();
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let source = Connection::open_with_flags(database, flags).map_err(failed("read", database))?;
+    let source = open_read_only(database).map_err(failed("read", database))?;
     copy_pages(&source, &partial.path).map_err(failed("copy", database))?;
     drop(source);
     FaultPoint::BackupCopied.pass();
@@ -152,16 +148,16 @@ pub(super) fn copy_into(source: &Connection, copy: &mut Connection) -> rusqlite:
 
 /// Copies a database that this process has locked to a file beside it; replaces what an interrupted try has left there.
 pub(super) fn keep_aside(source: &Connection, path: &Path, target: &Path) -> Result<u64, StoreError> {
-    let failed = |source| StoreError::Database { action: "copy", path: path.to_owned(), source };
+    let failed = failed("copy", path);
     // Removes the part that a crash has left.
     drop(Partial { path: partial_of(target, "")? });
     let partial = Partial::make(target, "")?;
     FaultPoint::BackupMade.pass();
-    let mut copy = Connection::open(&partial.path).map_err(failed)?;
-    copy.pragma_update(None, "synchronous", "OFF").map_err(failed)?;
-    copy_into(source, &mut copy).map_err(failed)?;
+    let mut copy = Connection::open(&partial.path).map_err(&failed)?;
+    copy.pragma_update(None, "synchronous", "OFF").map_err(&failed)?;
+    copy_into(source, &mut copy).map_err(&failed)?;
     FaultPoint::BackupCopied.pass();
-    complete(&mut copy).map_err(failed)?;
+    complete(&mut copy).map_err(&failed)?;
     FaultPoint::BackupCompleted.pass();
     copy.close().map_err(|(_, source)| failed(source))?;
     FaultPoint::BackupChecked.pass();
@@ -181,11 +177,10 @@ fn complete(copy: &mut Connection) -> rusqlite::Result<()> {
 
 /// What a copy has, once it is found whole; `path` is what an error names.
 pub(super) fn checked_contents(copy: &Connection, path: &Path) -> Result<BackupSummary, StoreError> {
-    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
-    if let Some(text) = damage(copy).map_err(failed("check"))? {
+    if let Some(text) = damage(copy).map_err(failed("check", path))? {
         return Err(StoreError::Damaged { path: path.to_owned(), text });
     }
-    contents(copy).map_err(failed("read"))
+    contents(copy).map_err(failed("read", path))
 }
 
 /// The first damage that SQLite finds, if any.
@@ -249,8 +244,7 @@ mod tests {
         assert_eq!(copied, expected);
         assert_eq!(about.permissions().mode() & 0o777, 0o600);
         // Readable where nothing can be written beside it, and without a trace.
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-        let copy = Connection::open_with_flags(&target, flags).unwrap();
+        let copy = open_read_only(&target).unwrap();
         assert_eq!(schema::meta::<String>(&copy, BUDGET_FILE_SHOWN).unwrap(), None, "no stop of a daemon left it so");
         assert_eq!(schema::meta::<i64>(&copy, COPIED).unwrap(), Some(1));
         let has_key = |file: &Path| fs::read(file).unwrap().windows(4).any(|bytes| bytes == [0x5e, 0x55, 0x10, 0x41]);

@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension, Row, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use rustc_hash::FxHashMap;
 
 use crate::mapreduce::{CounterInterner, CounterSchema, CounterValues};
 use crate::wire::{Counter, CounterGroup, Counters, Text};
 
-use super::error::StoreError;
-use super::loader::Loader;
+use super::loader::{LoadError, rows, wrong};
 
 /// Schemas kept in memory; beyond it the cache is cleared. Jobs can make up any number of names.
 const CACHE_LIMIT: usize = 1_000;
@@ -123,9 +122,9 @@ pub(super) struct StoredCounters {
 }
 
 impl StoredCounters {
-    pub(super) fn load(loader: &Loader<'_>) -> Result<Self, StoreError> {
+    pub(super) fn load(database: &Connection) -> Result<Self, LoadError> {
         let sql = "SELECT id, group_name, group_display, name, display_name FROM counter_name";
-        let read = |row: &Row<'_>| {
+        let names = rows(database, sql, [], |row| {
             let display_name: Option<String> = row.get(4)?;
             let counter = row.get::<_, Option<String>>(3)?.map(|name| Counter {
                 name: Text(name),
@@ -133,20 +132,15 @@ impl StoredCounters {
                 value: 0,
             });
             Ok((row.get(0)?, NameRow { group: row.get(1)?, group_display: row.get(2)?, counter }))
-        };
-        Ok(Self { names: loader.rows(sql, read)?.into_iter().collect(), ..Self::default() })
+        })?;
+        Ok(Self { names: names.into_iter().collect(), ..Self::default() })
     }
 
     /// Decodes a text `[[id,value],…]` of `column`.
-    pub(super) fn of(
-        &mut self,
-        loader: &Loader<'_>,
-        column: &'static str,
-        text: String,
-    ) -> Result<CounterValues, StoreError> {
+    pub(super) fn of(&mut self, column: &'static str, text: String) -> Result<CounterValues, LoadError> {
         const EXPECTED: &str = "a JSON list of pairs: an id of counter_name and a value";
         let Ok(pairs) = serde_json::from_str::<Vec<(i64, i64)>>(&text) else {
-            return Err(loader.wrong(column, text, EXPECTED));
+            return Err(wrong(column, text, EXPECTED));
         };
         let is_counter = |id: &i64| self.names.get(id).is_none_or(|name| name.counter.is_some());
         let values: Vec<i64> = pairs.iter().filter(|(id, _)| is_counter(id)).map(|(_, value)| *value).collect();
@@ -154,7 +148,7 @@ impl StoredCounters {
         if let Some(known) = self.known.get(&ids) {
             return Ok(known.with_values(values));
         }
-        let Some(named) = self.named(&ids) else { return Err(loader.wrong(column, text, EXPECTED)) };
+        let Some(named) = self.named(&ids) else { return Err(wrong(column, text, EXPECTED)) };
         let counters = self.interner.intern(&(&named).into());
         self.known.insert(ids, counters.clone());
         Ok(counters.with_values(values))

@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use super::backup::copy_into;
-use super::error::{SchemaFound, StoreError};
+use super::database_reader::open_read_only;
+use super::error::{SchemaFound, StoreError, failed};
 use super::fault_point::FaultPoint;
 use super::migration::{Migration, kept_copies};
 use super::schema::{STATEMENT_CACHE, create, find_schema};
@@ -25,24 +26,22 @@ pub(crate) fn check_schema(state_dir: &Path) -> Result<(), StoreError> {
 /// Opens a database for reading, also while a daemon writes to it. One of an older version is read from a temporary copy,
 /// which is migrated.
 pub(super) fn open_for_reading(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |source| StoreError::Database { action: "read", path: path.to_owned(), source };
+    let failed = failed("read", path);
     let (database, version) = readable(path)?;
     if version == VERSION {
         return Ok(database);
     }
     // A file without a name, which SQLite removes.
-    let mut copy = Connection::open("").map_err(failed)?;
-    copy_into(&database, &mut copy).map_err(failed)?;
+    let mut copy = Connection::open("").map_err(&failed)?;
+    copy_into(&database, &mut copy).map_err(&failed)?;
     steps::run_from(version, &copy, || {}).map_err(failed)?;
     Ok(copy)
 }
 
 /// A connection that reads, and the version of the schema, which is at most this program's.
 fn readable(path: &Path) -> Result<(Connection, u32), StoreError> {
-    let failed = |source| StoreError::Database { action: "read", path: path.to_owned(), source };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let database = Connection::open_with_flags(path, flags).map_err(failed)?;
-    database.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let database = open_read_only(path).map_err(failed("read", path))?;
+    database.busy_timeout(BUSY_TIMEOUT).map_err(failed("read", path))?;
     let version = known_version_of(&database, path)?;
     Ok((database, version))
 }
@@ -50,7 +49,7 @@ fn readable(path: &Path) -> Result<(Connection, u32), StoreError> {
 /// Opens the database for the writer: creates the schema in an empty one, and migrates an older one in a transaction that
 /// the caller commits.
 pub(super) fn open_migrating(path: &Path) -> Result<(Connection, Option<Migration>), StoreError> {
-    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
+    let failed = |action| failed(action, path);
     let mut database = Connection::open(path).map_err(failed("open"))?;
     database.busy_timeout(BUSY_TIMEOUT).map_err(failed("open"))?;
     let found = find_schema(&database).map_err(failed("read the schema version of"))?;
@@ -90,8 +89,7 @@ fn set_up(database: &Connection) -> rusqlite::Result<()> {
 
 /// The same of an open database.
 pub(super) fn known_version_of(database: &Connection, path: &Path) -> Result<u32, StoreError> {
-    let failed = |source| StoreError::Database { action: "read the schema version of", path: path.to_owned(), source };
-    known_version(path, find_schema(database).map_err(failed)?)
+    known_version(path, find_schema(database).map_err(failed("read the schema version of", path))?)
 }
 
 fn known_version(path: &Path, found: SchemaFound) -> Result<u32, StoreError> {

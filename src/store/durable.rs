@@ -3,9 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rusqlite::types::{ToSqlOutput, Value, ValueRef};
-use rusqlite::{ToSql, Transaction};
-
 use crate::latency::{Latencies, LatencyCounts};
 use crate::model::FactNumber;
 
@@ -105,27 +102,5 @@ impl MissedUpdates {
         let first = self.first.as_ref()?;
         let updates = self.updates;
         Some(format!("facts that found no row to change in state.db: {updates}, the first of them {first}"))
-    }
-}
-
-/// Updates a row that an earlier fact has inserted; the first of `values` is its key. Counts a missing row.
-pub(super) fn update_row(
-    transaction: &Transaction<'_>,
-    missed_updates: &mut MissedUpdates,
-    number: FactNumber,
-    sql: &str,
-    values: &[&dyn ToSql],
-) -> rusqlite::Result<()> {
-    if transaction.prepare_cached(sql)?.execute(values)? == 0 {
-        missed_updates.count(|| format!("fact {} about {}", number.0, values.first().map(text_of).unwrap_or_default()));
-    }
-    Ok(())
-}
-
-fn text_of(key: &&dyn ToSql) -> String {
-    match key.to_sql() {
-        Ok(ToSqlOutput::Borrowed(ValueRef::Text(text))) => String::from_utf8_lossy(text).into_owned(),
-        Ok(ToSqlOutput::Owned(Value::Text(text))) => text,
-        _ => String::new(),
     }
 }

@@ -1,51 +1,7 @@
-//! Texts of values in the database: Hadoop's own names of enums, and values as JSON in a column.
+//! Texts of values in the database: names of enums that are named so here only, and values as JSON in a column.
 
 use crate::mapreduce::{AttemptRole, KillRequest};
-use crate::model::{AttemptState, Priority, RunState};
-use crate::wire::CompletionStatus;
-
-pub(super) fn run_state(state: RunState) -> &'static str {
-    match state {
-        RunState::Prep => "PREP",
-        RunState::Running => "RUNNING",
-        RunState::Succeeded => "SUCCEEDED",
-        RunState::Failed => "FAILED",
-        RunState::Killed => "KILLED",
-    }
-}
-
-pub(super) fn attempt_state(state: AttemptState) -> &'static str {
-    match state {
-        AttemptState::Running => "RUNNING",
-        AttemptState::Succeeded => "SUCCEEDED",
-        AttemptState::Failed => "FAILED",
-        AttemptState::Unassigned => "UNASSIGNED",
-        AttemptState::Killed => "KILLED",
-        AttemptState::CommitPending => "COMMIT_PENDING",
-        AttemptState::FailedUnclean => "FAILED_UNCLEAN",
-        AttemptState::KilledUnclean => "KILLED_UNCLEAN",
-    }
-}
-
-pub(super) fn priority(priority: Priority) -> &'static str {
-    match priority {
-        Priority::VeryHigh => "VERY_HIGH",
-        Priority::High => "HIGH",
-        Priority::Normal => "NORMAL",
-        Priority::Low => "LOW",
-        Priority::VeryLow => "VERY_LOW",
-    }
-}
-
-pub(super) fn completion_status(status: CompletionStatus) -> &'static str {
-    match status {
-        CompletionStatus::Failed => "FAILED",
-        CompletionStatus::Killed => "KILLED",
-        CompletionStatus::Succeeded => "SUCCEEDED",
-        CompletionStatus::Obsolete => "OBSOLETE",
-        CompletionStatus::TipFailed => "TIPFAILED",
-    }
-}
+use crate::market::Consumer;
 
 pub(super) fn kill_request(request: KillRequest) -> &'static str {
     match request {
@@ -65,31 +21,19 @@ pub(super) fn role(role: AttemptRole) -> &'static str {
     }
 }
 
+pub(super) fn consumer(consumer: Consumer) -> &'static str {
+    match consumer {
+        Consumer::Servlet => "servlet",
+        Consumer::Job => "job",
+        Consumer::Upload => "upload",
+        Consumer::Application => "application",
+        Consumer::Secret => "secret",
+    }
+}
+
 /// The value with this text.
 fn parse<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<T> {
     all.iter().copied().find(|value| name(*value) == text)
-}
-
-pub(super) fn parse_run_state(text: &str) -> Option<RunState> {
-    use RunState as S;
-    parse(&[S::Prep, S::Running, S::Succeeded, S::Failed, S::Killed], run_state, text)
-}
-
-pub(super) fn parse_attempt_state(text: &str) -> Option<AttemptState> {
-    use AttemptState as S;
-    let ended = [S::Succeeded, S::Failed, S::Killed, S::FailedUnclean, S::KilledUnclean];
-    parse(&ended, attempt_state, text)
-        .or_else(|| parse(&[S::Running, S::Unassigned, S::CommitPending], attempt_state, text))
-}
-
-pub(super) fn parse_priority(text: &str) -> Option<Priority> {
-    use Priority as P;
-    parse(&[P::VeryHigh, P::High, P::Normal, P::Low, P::VeryLow], priority, text)
-}
-
-pub(super) fn parse_completion_status(text: &str) -> Option<CompletionStatus> {
-    use CompletionStatus as S;
-    parse(&[S::Failed, S::Killed, S::Succeeded, S::Obsolete, S::TipFailed], completion_status, text)
 }
 
 pub(super) fn parse_kill_request(text: &str) -> Option<KillRequest> {
@@ -98,6 +42,11 @@ pub(super) fn parse_kill_request(text: &str) -> Option<KillRequest> {
 
 pub(super) fn parse_role(text: &str) -> Option<AttemptRole> {
     parse(&[AttemptRole::JobSetup, AttemptRole::JobCleanup, AttemptRole::Work], role, text)
+}
+
+pub(super) fn parse_consumer(text: &str) -> Option<Consumer> {
+    use Consumer as C;
+    parse(&[C::Servlet, C::Job, C::Upload, C::Application, C::Secret], consumer, text)
 }
 
 pub(super) fn json(value: &impl serde::Serialize) -> rusqlite::Result<String> {

@@ -120,6 +120,12 @@ impl StoreError {
     }
 }
 
+/// For `map_err`: the failed action and its database.
+pub(super) fn failed(action: &'static str, path: &Path) -> impl Fn(rusqlite::Error) -> StoreError {
+    let path = path.to_owned();
+    move |source| StoreError::Database { action, path: path.clone(), source }
+}
+
 fn remedy(found: &SchemaFound, copy: Option<&Path>) -> String {
     let text = match (found, copy) {
         (SchemaFound::None | SchemaFound::Version(_), Some(copy)) => {

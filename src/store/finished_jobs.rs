@@ -1,23 +1,24 @@
 //! Lists jobs that are over, and reads events and tasks of those from before a restart, beside the writer and without it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ToSql, params, params_from_iter};
+use rusqlite::{ToSql, params, params_from_iter};
 
 use crate::mapreduce::{FinishedJob, StoredJob};
 use crate::model::{JobId, LogKey, PastSearch};
 use crate::wire::TaskCompletionEvent;
 use crate::wire::file::job_token_password;
 
+use super::database_reader::DatabaseReader;
 use super::error::StoreError;
-use super::loaded_attempts::{event_row, typed_event};
-use super::loaded_jobs::{finished_with_tasks, finished_without_tasks, with_tasks};
-use super::loader::Loader;
+use super::loader::{bound, first_row, rows};
+use super::tables::attempts::event;
+use super::tables::jobs::{finished_with_tasks, finished_without_tasks, job_id, with_tasks};
 
 /// Reads finished jobs of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct FinishedJobReader {
-    database: PathBuf,
+    pub(super) database: DatabaseReader,
 }
 
 const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_ms, id_within_job, is_map
@@ -25,59 +26,51 @@ const EVENTS: &str = "SELECT event_id, attempt, status, tracker_http, run_time_m
 
 impl FinishedJobReader {
     pub(super) fn new(database: &Path) -> Self {
-        Self { database: database.to_owned() }
+        Self { database: DatabaseReader::new(database) }
     }
 
     /// Events of a job from index `from`, at most `max`; none of an unknown job. Blocks on the disk.
     pub fn events(&self, job: JobId, from: usize, max: usize) -> Result<Vec<TaskCompletionEvent>, StoreError> {
-        let database = self.open()?;
-        let loader = Loader::new(&database, &self.database);
-        let bound = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
-        let read = |row: &rusqlite::Row<'_>| Ok((event_row(row)?, row.get(5)?, row.get(6)?));
-        let rows = loader.rows_with(EVENTS, params![job.to_string(), bound(from), bound(max)], read)?;
-        let typed = rows.into_iter().map(|(row, id_within_job, is_map)| {
-            let event_id = i32::try_from(row.0).unwrap_or(i32::MAX);
-            let event = typed_event(&loader, row, &mut Default::default())?;
-            Ok(TaskCompletionEvent {
-                attempt: event.attempt,
-                id_within_job,
-                is_map,
-                status: event.status,
-                tracker_http: (&*event.http).into(),
-                run_time_ms: event.run_time_ms,
-                event_id,
+        self.database.read(|database| {
+            rows(database, EVENTS, params![job.to_string(), bound(from), bound(max)], |row| {
+                let event = event(row, &mut Default::default())?;
+                Ok(TaskCompletionEvent {
+                    attempt: event.attempt,
+                    id_within_job: row.get(5)?,
+                    is_map: row.get(6)?,
+                    status: event.status,
+                    tracker_http: (&*event.http).into(),
+                    run_time_ms: event.run_time_ms,
+                    event_id: i32::try_from(row.get::<_, i64>(0)?).unwrap_or(i32::MAX),
+                })
             })
-        });
-        typed.collect()
+        })
     }
 
     /// A finished job with its tasks; none if it is unknown or unfinished. Blocks on the disk.
     pub fn job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
-        let database = self.open()?;
-        finished_with_tasks(&Loader::new(&database, &self.database), job)
+        self.database.read(|database| finished_with_tasks(database, job))
     }
 
     /// A job with its tasks, as if its end had just been decided; none if it is unknown. Blocks on the disk.
     pub(crate) fn any_job(&self, job: JobId) -> Result<Option<StoredJob>, StoreError> {
-        let database = self.open()?;
-        with_tasks(&Loader::new(&database, &self.database), job)
+        self.database.read(|database| with_tasks(database, job))
     }
 
     /// A finished job without its tasks; none if it is unknown or unfinished. Blocks on the disk.
     pub(crate) fn finished(&self, job: JobId) -> Result<Option<FinishedJob>, StoreError> {
-        let database = self.open()?;
-        finished_without_tasks(&Loader::new(&database, &self.database), job)
+        self.database.read(|database| finished_without_tasks(database, job))
     }
 
     /// The key of the tickets for a job's logs, finished or not; none of an unknown job, or of one that an older build
     /// has ended. Blocks on the disk.
     pub(crate) fn log_key(&self, job: JobId) -> Result<Option<LogKey>, StoreError> {
-        let database = self.open()?;
         let sql = "SELECT log_key, token_file FROM job WHERE job = ?1";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?));
-        let found = database.query_row(sql, [job.to_string()], read).optional();
-        let found =
-            found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })?;
+        let found = self.database.read(|database| {
+            first_row(database, sql, [job.to_string()], |row| {
+                Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, Option<Vec<u8>>>(1)?))
+            })
+        })?;
         Ok(found.and_then(|(key, token_file)| match key {
             Some(key) => LogKey::from_bytes(&key),
             None => job_token_password(&token_file?).map(|password| LogKey::of_token(&password)),
@@ -86,61 +79,46 @@ impl FinishedJobReader {
 
     /// Whether one of our runs made ids like this one, and no job has it or, deleted since, may have had it. Blocks on the disk.
     pub fn is_unused(&self, id: JobId) -> Result<bool, StoreError> {
-        let database = self.open()?;
         let sql = "SELECT EXISTS (SELECT 1 FROM daemon_run WHERE identifier = ?1)
                    AND NOT EXISTS (SELECT 1 FROM job WHERE job = ?2)
                    AND NOT EXISTS (SELECT 1 FROM deleted_job WHERE identifier = ?1 AND last_number >= ?3)";
         let asked = params![id.identifier.to_string(), id.to_string(), id.number];
-        let found = database.query_row(sql, asked, |row| row.get(0));
-        found.map_err(|source| StoreError::Database { action: "read", path: self.database.clone(), source })
-    }
-
-    pub(super) fn path(&self) -> &Path {
-        &self.database
-    }
-
-    pub(super) fn open(&self) -> Result<Connection, StoreError> {
-        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        Connection::open_with_flags(&self.database, flags).map_err(failed)
+        self.database.read(|database| Ok(database.query_row(sql, asked, |row| row.get(0))?))
     }
 
     /// At most `count` jobs from the `first` on, the one submitted last in front. Blocks on the disk.
     pub(crate) fn past_jobs(&self, search: &PastSearch, first: u64, count: u64) -> Result<PastJobs, StoreError> {
-        let mut database = self.open()?;
-        let failed = |source| StoreError::Database { action: "read", path: self.path().to_owned(), source };
-        // One state of the database for the count and the list.
-        let snapshot = database.transaction().map_err(failed)?;
-        let loader = Loader::new(&snapshot, self.path());
         let (conditions, mut values) = conditions(search);
-        let sql = format!("SELECT count(*) {SEARCHED}{conditions}");
-        let total = snapshot.query_row(&sql, params_from_iter(values.iter()), |row| row.get::<_, i64>(0));
-        let total = total.map_err(failed)?;
-        let bound = |count: u64| -> Box<dyn ToSql> { Box::new(i64::try_from(count).unwrap_or(i64::MAX)) };
-        values.extend([bound(count), bound(first)]);
-        let sql = format!(
-            "SELECT job, name, user, submit_ms, path {SEARCHED}{conditions}
+        self.database.read(|database| {
+            let sql = format!("SELECT count(*) {SEARCHED}{conditions}");
+            let total: i64 = database.query_row(&sql, params_from_iter(values.iter()), |row| row.get(0))?;
+            values.extend([count, first].map(|number| -> Box<dyn ToSql> { Box::new(bound(number)) }));
+            let sql = format!(
+                "SELECT job, name, user, submit_ms, path {SEARCHED}{conditions}
              ORDER BY submit_ms DESC, accept_order DESC LIMIT ? OFFSET ?"
-        );
-        let rows = loader.rows_with(&sql, params_from_iter(values.iter()), |row| {
-            let id: String = row.get(0)?;
-            let (name, user): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
-            Ok((id, name.unwrap_or_default(), user.unwrap_or_default(), row.get(3)?, row.get(4)?))
-        })?;
-        let job = |(id, name, user, submit_ms, history_path)| {
-            Ok(PastJob { id: loader.parse("job.job", id, "a job id")?, name, user, submit_ms, history_path })
-        };
-        let jobs = rows.into_iter().map(job).collect::<Result<_, StoreError>>()?;
-        Ok(PastJobs { jobs, total: u64::try_from(total).unwrap_or(0) })
+            );
+            let jobs = rows(database, &sql, params_from_iter(values.iter()), |row| {
+                let (name, user): (Option<String>, Option<String>) = (row.get(1)?, row.get(2)?);
+                Ok(PastJob {
+                    id: job_id(row.get(0)?)?,
+                    name: name.unwrap_or_default(),
+                    user: user.unwrap_or_default(),
+                    submit_ms: row.get(3)?,
+                    history_path: row.get(4)?,
+                })
+            })?;
+            Ok(PastJobs { jobs, total: u64::try_from(total).unwrap_or(0) })
+        })
     }
 
     /// When a job ran and where its history is; none of an unknown job. Blocks on the disk.
     pub(crate) fn past_place(&self, job: JobId) -> Result<Option<PastPlace>, StoreError> {
-        let database = self.open()?;
-        let loader = Loader::new(&database, self.path());
         let sql = "SELECT running_ms, path FROM job LEFT JOIN job_history USING (job) WHERE job = ?1";
-        let read = |row: &rusqlite::Row<'_>| Ok(PastPlace { running_ms: row.get(0)?, history_path: row.get(1)? });
-        Ok(loader.rows_with(sql, [job.to_string()], read)?.into_iter().next())
+        self.database.read(|database| {
+            first_row(database, sql, [job.to_string()], |row| {
+                Ok(PastPlace { running_ms: row.get(0)?, history_path: row.get(1)? })
+            })
+        })
     }
 }
 

@@ -8,13 +8,12 @@ use rusqlite::Connection;
 use crate::engine::{ApplicationChange, Fact};
 use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
-use crate::store::rows::decisions::prune_decisions;
 
-use super::application_retention::delete_applications;
 use super::ledger_compaction::compact_ledger;
-use super::options::Retention;
+use super::options::{DAY_MS, Retention};
 use super::pruning::{prune_past, prune_ticks};
-use super::retention::{count_finished, delete_some};
+use super::retention::{count_finished, delete_applications, delete_some};
+use super::tables::decisions::prune_decisions;
 
 /// Rows of one step: a few milliseconds, which replies may have to wait.
 const STEP_ROWS: usize = 250;
@@ -24,7 +23,6 @@ const STEP_JOB_ROWS: usize = 1000;
 const COMMITS_BEFORE_STEP: u32 = 16;
 /// Decisions after which old ones are looked for.
 const DECISIONS_BEFORE_STEP: u32 = 1_000;
-const DAY_MS: i64 = 86_400_000;
 
 /// Which work may be due.
 #[derive(Debug)]

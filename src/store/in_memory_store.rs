@@ -10,10 +10,10 @@ use crate::sim::Journal;
 
 use super::counter_encoding::CounterNames;
 use super::durable::MissedUpdates;
-use super::error::StoreError;
+use super::error::{StoreError, failed};
 use super::loaded_state::load as load_state;
 use super::schema::LAST_FACT;
-use super::{LoadedState, StoreOptions, rows, schema};
+use super::{LoadedState, StoreOptions, schema, tables};
 
 /// The store of one simulated daemon. The database is created with the first facts.
 #[derive(Debug, Default)]
@@ -28,7 +28,7 @@ const NOWHERE: &str = ":memory:";
 impl InMemoryStore {
     /// Writes facts that follow the earlier ones, in one transaction.
     pub(crate) fn write(&mut self, first: FactNumber, facts: &[Fact]) -> Result<(), StoreError> {
-        let missed_updates = self.try_write(first, facts).map_err(|source| failed("write", source))?;
+        let missed_updates = self.try_write(first, facts).map_err(failed("write", Path::new(NOWHERE)))?;
         match missed_updates.complaint() {
             Some(text) => Err(StoreError::Damaged { path: NOWHERE.into(), text }),
             None => Ok(()),
@@ -37,8 +37,9 @@ impl InMemoryStore {
 
     /// Loads the state, as a start does.
     pub(crate) fn load(&mut self) -> Result<LoadedState, StoreError> {
-        let database = self.database().map_err(|source| failed("set up", source))?;
-        load_state(database, Path::new(NOWHERE), &StoreOptions::new(NOWHERE))
+        let path = Path::new(NOWHERE);
+        let database = self.database().map_err(failed("set up", path))?;
+        load_state(database, &StoreOptions::new(NOWHERE)).map_err(|error| error.of(path))
     }
 
     fn try_write(&mut self, first: FactNumber, facts: &[Fact]) -> rusqlite::Result<MissedUpdates> {
@@ -48,7 +49,7 @@ impl InMemoryStore {
         let mut missed_updates = MissedUpdates::default();
         let mut last = first.0.saturating_sub(1);
         for (number, fact) in (first.0..).zip(facts) {
-            rows::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
+            tables::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
             last = number;
         }
         schema::set_meta(&transaction, LAST_FACT, last.cast_signed())?;
@@ -72,8 +73,4 @@ impl Journal for InMemoryStore {
     fn reopen(&mut self) -> Result<Restored, String> {
         self.load().map(LoadedState::restored).map_err(|error| error.to_string())
     }
-}
-
-fn failed(action: &'static str, source: rusqlite::Error) -> StoreError {
-    StoreError::Database { action, path: NOWHERE.into(), source }
 }

@@ -13,12 +13,11 @@ use crate::model::Credits;
 
 use super::fault_point::FaultPoint;
 use super::loader::units_column;
+use super::options::days_before;
 use super::schema::{meta, set_meta};
 
 /// Key in `meta` of the number up to which the ledger is compacted.
 pub(super) const FOLDED_THROUGH: &str = "ledger_folded_through";
-
-const DAY_MS: i64 = 86_400_000;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Heading {
@@ -54,7 +53,7 @@ pub(super) fn compact_ledger(database: &mut Connection, detail_days: u32, limit_
     let Some((ledger_rows, tick_ms)) = database.prepare_cached(last_tick)?.query_row([], read).optional()? else {
         return Ok(false);
     };
-    let first_kept_ms = (tick_ms.div_euclid(DAY_MS) - i64::from(detail_days)).saturating_mul(DAY_MS);
+    let first_kept_ms = days_before(tick_ms, detail_days);
     let folded_through = meta::<i64>(database, FOLDED_THROUGH)?.unwrap_or(0);
     let movements = movements(database, folded_through, ledger_rows, limit_rows)?;
     let is_full = movements.len() == limit_rows;

@@ -1,30 +1,31 @@
 //! Reads the ledger for statements, and price and spending over time, on its own connection: what it sees is durable.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, OpenFlags, OptionalExtension, Row};
+use rusqlite::{Connection, OptionalExtension, Row};
 
 use crate::api::{MovementReason, PriceHistory, PricePoint, SpendingHistory, SpendingPoint, Statement, StatementRow};
 use crate::market::{HistoryPage, Spans, StatementPage};
 use crate::model::{Capability, Credits, QueueName};
 
+use super::database_reader::DatabaseReader;
 use super::error::StoreError;
-use super::loaded_market::slot_ms_columns;
 use super::loader::{optional_units_column, units_column};
+use super::tables::ledger::slot_ms_columns;
 
 /// Reads the ledger of a state database. Cheap to clone; each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct LedgerReader {
-    database: PathBuf,
+    database: DatabaseReader,
     /// What the slot of a container has, which reports count by.
     pub(super) container_slot: Capability,
 }
 
 impl LedgerReader {
     pub(super) fn new(database: &Path) -> Self {
-        Self { database: database.to_owned(), container_slot: Capability::new(1, 1) }
+        Self { database: DatabaseReader::new(database), container_slot: Capability::new(1, 1) }
     }
 
     /// The same, with slots of that size for containers.
@@ -38,11 +39,8 @@ impl LedgerReader {
         self.read(|database| read(database, queue, page, StatementPage::MOST_ROWS))
     }
 
-    pub(super) fn read<T>(&self, read: impl FnOnce(&mut Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
-        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
-        read(&mut database).map_err(failed)
+    pub(super) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreError> {
+        self.database.read(|database| Ok(read(database)?))
     }
 
     /// The price over time. Blocks on the disk.
@@ -62,18 +60,16 @@ impl LedgerReader {
 
 /// From the newest row backwards: each balance is the one after it less what moved then.
 fn read(
-    database: &mut Connection,
+    database: &Connection,
     queue: &QueueName,
     page: StatementPage,
     most_rows: usize,
 ) -> rusqlite::Result<Option<Statement>> {
-    // Account and rows of one moment.
-    let moment = database.transaction()?;
-    let balance = moment
+    let balance = database
         .query_row("SELECT balance_units FROM account WHERE queue = ?1", [queue.as_str()], |row| units_column(row, 0))
         .optional()?;
     // Two walks backwards that are merged; an OR would sort all rows first.
-    let mut select = moment.prepare(
+    let mut select = database.prepare(
         "SELECT number, wall_ms, tick, reason, rate_units, map_slots, reduce_slots, amount_units, day, movements,
              credit = 'queue:' || queue, other_queue, made_by, note, container_slots, interval_ms, map_slot_ms,
              reduce_slot_ms, container_slot_ms
@@ -178,10 +174,9 @@ fn spans(database: &Connection, page: HistoryPage) -> rusqlite::Result<Spans> {
 }
 
 /// From the newest tick backwards.
-fn prices(database: &mut Connection, page: HistoryPage) -> rusqlite::Result<PriceHistory> {
-    let snapshot = database.transaction()?;
-    let spans = spans(&snapshot, page)?;
-    let mut select = snapshot.prepare("SELECT number, wall_ms, price_units FROM tick ORDER BY number DESC")?;
+fn prices(database: &Connection, page: HistoryPage) -> rusqlite::Result<PriceHistory> {
+    let spans = spans(database, page)?;
+    let mut select = database.prepare("SELECT number, wall_ms, price_units FROM tick ORDER BY number DESC")?;
     let mut rows = select.query([])?;
     let mut points: BTreeMap<u32, PricePoint> = BTreeMap::new();
     while let Some(row) = rows.next()? {
@@ -193,19 +188,14 @@ fn prices(database: &mut Connection, page: HistoryPage) -> rusqlite::Result<Pric
 }
 
 /// From the newest charge backwards.
-fn spending(
-    database: &mut Connection,
-    queue: &QueueName,
-    page: HistoryPage,
-) -> rusqlite::Result<Option<SpendingHistory>> {
-    let snapshot = database.transaction()?;
+fn spending(database: &Connection, queue: &QueueName, page: HistoryPage) -> rusqlite::Result<Option<SpendingHistory>> {
     let known =
         "SELECT EXISTS (SELECT 1 FROM account WHERE queue = ?1) OR EXISTS (SELECT 1 FROM ledger WHERE queue = ?1)";
-    if !snapshot.query_row(known, [queue.as_str()], |row| row.get(0))? {
+    if !database.query_row(known, [queue.as_str()], |row| row.get(0))? {
         return Ok(None);
     }
-    let spans = spans(&snapshot, page)?;
-    let mut select = snapshot.prepare(
+    let spans = spans(database, page)?;
+    let mut select = database.prepare(
         "SELECT wall_ms, amount_units, movements, map_slots, reduce_slots, rate_units, container_slots, map_slot_ms,
              reduce_slot_ms, container_slot_ms
          FROM ledger WHERE queue = ?1 AND reason = 'charge' ORDER BY number DESC",

@@ -1,11 +1,11 @@
-//! Loads the state, at a start or beside the writer; jobs are in `loaded_jobs.rs`, the market is in `loaded_market.rs`.
+//! Loads the state, at a start or beside the writer; each table by its file in `tables/`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
 use rusqlite::types::Value;
-use rusqlite::{Connection, OpenFlags, params};
+use rusqlite::{Connection, params};
 
 use crate::engine::{
     ClassCosts, Decision, Drain, ForeignState, Pause, Presence, Restored, RestoredApplications, RestoredDelegation,
@@ -13,17 +13,17 @@ use crate::engine::{
 };
 use crate::market::MarketFact;
 use crate::model::{EndNotification, FactNumber, Identifier, JobId};
-use crate::store::rows::{cluster, costs, decisions, delegation, job};
 
+use super::database_reader::DatabaseReader;
 use super::error::StoreError;
-use super::loaded_jobs::LoadedJobs;
-use super::loader::Loader;
+use super::loader::{LoadError, from_json, parse, rows, value};
 use super::options::StoreOptions;
 use super::schema::{
     BUDGET_FILE_CONFIRMED, BUDGET_FILE_PENDING, BUDGET_FILE_SHOWN, BUDGETS_KEPT_IN, COPIED, COPY_UNPUBLISHED,
-    LAST_FACT, SCHEDULER_CHOICE, STATE_NAME, STATEMENT_CACHE,
+    LAST_FACT, SCHEDULER_CHOICE, STATE_NAME, meta,
 };
-use super::{loaded_applications, loaded_jobs, loaded_market};
+use super::tables::jobs::LoadedJobs;
+use super::tables::{applications, cluster, costs, decisions, delegation, jobs, market};
 
 /// The durable state when the store was opened.
 #[derive(Debug, Default)]
@@ -115,67 +115,63 @@ impl LoadedState {
 }
 
 /// Loads the state; of finished jobs the newest and those whose end a tracker has not acknowledged.
-pub(super) fn load(database: &Connection, path: &Path, options: &StoreOptions) -> Result<LoadedState, StoreError> {
-    let loader = Loader::new(database, path);
-    let identifiers = loader.rows("SELECT identifier FROM daemon_run", |row| row.get::<_, String>(0))?;
+pub(super) fn load(database: &Connection, options: &StoreOptions) -> Result<LoadedState, LoadError> {
+    let identifiers = rows(database, "SELECT identifier FROM daemon_run", [], |row| {
+        parse("daemon_run.identifier", row.get(0)?, "digits")
+    })?;
     let sql = "SELECT job, tracker FROM pending_kill_job ORDER BY job, tracker";
-    let pending_kill_jobs = loader.rows(sql, |row| Ok((row.get::<_, String>(0)?, row.get::<_, Arc<str>>(1)?)))?;
-    let last_fact: i64 = loader.meta(LAST_FACT)?.unwrap_or(0);
-    let max_order: i64 = loader.value("SELECT coalesce(max(accept_order), 0) FROM job")?;
-    let first_start =
-        loader.value("SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)")?;
-    let is_copy = loader.meta::<i64>(COPIED)?.is_some();
+    let pending_kill_jobs =
+        rows(database, sql, [], |row| Ok((parse("pending_kill_job.job", row.get(0)?, "a job id")?, row.get(1)?)))?;
+    let last_fact: i64 = meta(database, LAST_FACT)?.unwrap_or(0);
+    let max_order: i64 = value(database, "SELECT coalesce(max(accept_order), 0) FROM job")?;
+    let is_copy = meta::<i64>(database, COPIED)?.is_some();
     Ok(LoadedState {
-        first_start,
+        first_start: value(
+            database,
+            "SELECT NOT EXISTS (SELECT 1 FROM ledger) AND NOT EXISTS (SELECT 1 FROM account)",
+        )?,
         last_fact: FactNumber(last_fact.cast_unsigned()),
-        identifiers: identifiers
-            .into_iter()
-            .map(|text| loader.parse("daemon_run.identifier", text, "digits"))
-            .collect::<Result<_, _>>()?,
-        max_order: max_order.cast_unsigned().max(loaded_applications::last_order(&loader)?),
-        pending_kill_jobs: pending_kill_jobs
-            .into_iter()
-            .map(|(job, tracker)| Ok((loader.parse("pending_kill_job.job", job, "a job id")?, tracker)))
-            .collect::<Result<_, StoreError>>()?,
-        jobs: loaded_jobs::load(&loader, options.finished_jobs)?,
-        applications: loaded_applications::load(&loader, options.finished_jobs)?,
-        choice: scheduler_choice(&loader)?,
-        costs: costs::load_costs(&loader)?,
-        presences: cluster::load_presences(&loader)?,
-        drains: cluster::load_drains(&loader)?,
-        pauses: cluster::load_pauses(&loader)?,
-        decisions: decisions::load_decisions(&loader)?,
-        end_notifications: job::load_end_notifications(&loader)?,
-        delegation: delegation::load_delegation(&loader)?,
-        market: loaded_market::load(&loader)?,
-        looked_for: known(&loader, &options.look_for)?,
+        identifiers: identifiers.into_iter().collect(),
+        max_order: max_order.cast_unsigned().max(applications::last_order(database)?),
+        pending_kill_jobs,
+        jobs: jobs::load(database, options.finished_jobs)?,
+        applications: applications::load(database, options.finished_jobs)?,
+        choice: scheduler_choice(database)?,
+        costs: costs::load_costs(database)?,
+        presences: cluster::load_presences(database)?,
+        drains: cluster::load_drains(database)?,
+        pauses: cluster::load_pauses(database)?,
+        decisions: decisions::load_decisions(database)?,
+        end_notifications: jobs::load_end_notifications(database)?,
+        delegation: delegation::load_delegation(database)?,
+        market: market::load(database)?,
+        looked_for: known(database, &options.look_for)?,
         is_copy,
-        is_copy_unpublished: is_copy || loader.meta::<Value>(COPY_UNPUBLISHED)? == Some(Value::Integer(1)),
-        name: loader.meta(STATE_NAME)?,
+        is_copy_unpublished: is_copy || meta::<Value>(database, COPY_UNPUBLISHED)? == Some(Value::Integer(1)),
+        name: meta(database, STATE_NAME)?,
         budget_file: BudgetFileHashes {
-            pending: loader.meta(BUDGET_FILE_PENDING)?,
-            confirmed: loader.meta(BUDGET_FILE_CONFIRMED)?,
+            pending: meta(database, BUDGET_FILE_PENDING)?,
+            confirmed: meta(database, BUDGET_FILE_CONFIRMED)?,
             // Every later start and change has facts, so an old mark never equals the present number.
-            is_clean: loader.meta::<String>(BUDGET_FILE_SHOWN)? == Some(last_fact.to_string()),
-            kept_in: loader.meta::<String>(BUDGETS_KEPT_IN)?.filter(|place| !place.is_empty()),
+            is_clean: meta::<String>(database, BUDGET_FILE_SHOWN)? == Some(last_fact.to_string()),
+            kept_in: meta::<String>(database, BUDGETS_KEPT_IN)?.filter(|place| !place.is_empty()),
         },
     })
 }
 
-pub(super) fn scheduler_choice(loader: &Loader<'_>) -> Result<Option<SchedulerChoice>, StoreError> {
-    let Some(text) = loader.meta::<String>(SCHEDULER_CHOICE)? else { return Ok(None) };
-    let wrong = |_| loader.wrong("meta.scheduler_choice", text.clone(), "a choice of a scheduler, JSON");
-    serde_json::from_str(&text).map(Some).map_err(wrong)
+pub(super) fn scheduler_choice(database: &Connection) -> Result<Option<SchedulerChoice>, LoadError> {
+    let read = |text| from_json("meta.scheduler_choice", text, "a choice of a scheduler, JSON");
+    meta::<String>(database, SCHEDULER_CHOICE)?.map(read).transpose()
 }
 
 /// The jobs that exist or, deleted since, may have existed.
-fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>, StoreError> {
+fn known(database: &Connection, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>, LoadError> {
     let mut known = BTreeSet::new();
     for job in jobs {
         let sql = "SELECT 1 FROM job WHERE job = ?1
                    UNION SELECT 1 FROM deleted_job WHERE identifier = ?2 AND last_number >= ?3";
         let asked = params![job.to_string(), job.identifier.to_string(), job.number];
-        if !loader.rows_with(sql, asked, |row| row.get::<_, i64>(0))?.is_empty() {
+        if database.prepare_cached(sql)?.exists(asked)? {
             known.insert(*job);
         }
     }
@@ -185,53 +181,52 @@ fn known(loader: &Loader<'_>, jobs: &BTreeSet<JobId>) -> Result<BTreeSet<JobId>,
 /// The state that a start would load after these facts, through the same rows, in memory.
 #[cfg(test)]
 pub(crate) fn loaded_after(facts: &[crate::engine::Fact]) -> LoadedState {
-    load(&recorded(facts), Path::new("memory"), &StoreOptions::new("memory")).unwrap()
+    load(&recorded(facts), &StoreOptions::new("memory")).unwrap()
 }
 
 /// A finished job as read after these facts.
 #[cfg(test)]
 pub(crate) fn finished_after(facts: &[crate::engine::Fact], job: JobId) -> crate::mapreduce::StoredJob {
-    loaded_jobs::finished_with_tasks(&Loader::new(&recorded(facts), Path::new("memory")), job).unwrap().unwrap()
+    jobs::finished_with_tasks(&recorded(facts), job).unwrap().unwrap()
 }
 
 #[cfg(test)]
 pub(super) fn recorded(facts: &[crate::engine::Fact]) -> Connection {
+    let mut database = super::schema::in_memory().unwrap();
+    record_all(&mut database, facts);
+    database
+}
+
+#[cfg(test)]
+pub(super) fn record_all(database: &mut Connection, facts: &[crate::engine::Fact]) {
     use super::counter_encoding::CounterNames;
     use super::durable::MissedUpdates;
-    use super::{rows, schema};
-    let mut database = schema::in_memory().unwrap();
+    use super::{schema, tables};
     let transaction = database.transaction().unwrap();
     let (mut names, mut missed_updates) = (CounterNames::default(), MissedUpdates::default());
     for (number, fact) in (1..).zip(facts) {
-        rows::record(&transaction, &mut names, &mut missed_updates, FactNumber(number), fact).unwrap();
+        tables::record(&transaction, &mut names, &mut missed_updates, FactNumber(number), fact).unwrap();
     }
     assert_eq!(missed_updates, MissedUpdates::default());
     schema::set_meta(&transaction, LAST_FACT, facts.len() as i64).unwrap();
     transaction.commit().unwrap();
-    database
 }
 
 /// Reads a state database that others may write. Each call opens its own connection.
 #[derive(Clone, Debug)]
 pub struct StateReader {
-    database: std::path::PathBuf,
+    database: DatabaseReader,
     options: StoreOptions,
 }
 
 impl StateReader {
     pub(super) fn new(database: &Path, options: &StoreOptions) -> Self {
-        Self { database: database.to_owned(), options: options.clone() }
+        Self { database: DatabaseReader::new(database), options: options.clone() }
     }
 
     /// The state of one moment: all facts up to [`LoadedState::last_fact`]. Blocks on the disk.
     pub fn load(&self) -> Result<LoadedState, StoreError> {
-        let failed = |source| StoreError::Database { action: "read", path: self.database.clone(), source };
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let mut database = Connection::open_with_flags(&self.database, flags).map_err(failed)?;
-        database.set_prepared_statement_cache_capacity(STATEMENT_CACHE);
-        // All reads see what the first one saw.
-        let moment = database.transaction().map_err(failed)?;
-        load(&moment, &self.database, &self.options)
+        self.database.read(|database| load(database, &self.options))
     }
 
     /// Newest finished jobs that a load has.

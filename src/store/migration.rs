@@ -7,10 +7,11 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use super::backup::keep_aside;
-use super::error::StoreError;
+use super::database_reader::open_read_only;
+use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
 use super::folder::at;
 use super::steps::{self, VERSION};
@@ -28,15 +29,14 @@ pub(super) struct Migration {
 impl Migration {
     /// Keeps a copy aside, begins a transaction and runs the steps. Dropping the connection undoes them.
     pub(super) fn begin(database: &Connection, path: &Path, from: u32) -> Result<Self, StoreError> {
-        let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
         FaultPoint::MigrationDue.pass();
         refuse_without_room(database, path)?;
         let copy = copy_before(path, VERSION);
         keep_aside(database, path, &copy)?;
         FaultPoint::MigrationCopyKept.pass();
-        database.execute_batch("BEGIN IMMEDIATE").map_err(failed("migrate"))?;
+        database.execute_batch("BEGIN IMMEDIATE").map_err(failed("migrate", path))?;
         FaultPoint::MigrationBegun.pass();
-        steps::run_from(from, database, || FaultPoint::MigrationStepRun.pass()).map_err(failed("migrate"))?;
+        steps::run_from(from, database, || FaultPoint::MigrationStepRun.pass()).map_err(failed("migrate", path))?;
         FaultPoint::MigrationWritten.pass();
         Ok(Self { path: path.to_owned(), from, copy })
     }
@@ -44,8 +44,7 @@ impl Migration {
     /// Commits the transaction; returns once it is synced.
     pub(super) fn commit(&self, database: &Connection) -> Result<(), StoreError> {
         let Self { path, from, copy } = self;
-        let failed = |source| StoreError::Database { action: "migrate", path: path.clone(), source };
-        database.execute_batch("COMMIT").map_err(failed)?;
+        database.execute_batch("COMMIT").map_err(failed("migrate", path))?;
         FaultPoint::MigrationCommitted.pass();
         tracing::info!(
             "{} had schema version {from} and has version {VERSION} now; {} is as it was before, for a return to an older \
@@ -64,8 +63,7 @@ pub(super) fn kept_copies(database: &Path) -> Vec<(u32, PathBuf)> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let is_copy = |name: &str| name.strip_prefix(&prefix).is_some_and(|rest| rest.parse::<u32>().is_ok());
     let copies = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_copy)).filter_map(|entry| {
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let copy = Connection::open_with_flags(entry.path(), flags).ok()?;
+        let copy = open_read_only(&entry.path()).ok()?;
         let version = copy.pragma_query_value(None, "user_version", |row| row.get(0)).ok()?;
         Some((version, entry.path()))
     });
@@ -86,10 +84,9 @@ fn copy_prefix(name: OsString) -> String {
 
 /// Refuses to begin where the copy, and as much again for the changes, do not fit.
 fn refuse_without_room(database: &Connection, path: &Path) -> Result<(), StoreError> {
-    let failed = |source| StoreError::Database { action: "read the size of", path: path.to_owned(), source };
     let number = |name| database.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let pages = number("page_count").map_err(failed)?.cast_unsigned();
-    let page_bytes = number("page_size").map_err(failed)?.cast_unsigned();
+    let number = |name| number(name).map(i64::cast_unsigned).map_err(failed("read the size of", path));
+    let (pages, page_bytes) = (number("page_count")?, number("page_size")?);
     let needed_bytes = pages.saturating_mul(page_bytes).saturating_mul(2).saturating_add(RESERVE_BYTES);
     let folder = path.parent().unwrap_or(Path::new("."));
     let found = rustix::fs::statvfs(folder).map_err(|error| at("read the free space of", folder)(error.into()))?;

@@ -4,13 +4,13 @@
 //! [`Durable`] which of them survive a crash. Invariants: facts become durable in their order and none is skipped; the
 //! durable number never decreases; only the writer thread writes to `state.db`.
 
-mod application_retention;
 mod backup;
 mod budget_command;
 mod budget_file;
 mod budget_postgres;
 mod counter_encoding;
 mod database;
+mod database_reader;
 mod durable;
 mod enum_text;
 mod error;
@@ -24,10 +24,6 @@ mod in_memory_store;
 mod job_history;
 mod ledger_compaction;
 mod ledger_reader;
-mod loaded_applications;
-mod loaded_attempts;
-mod loaded_jobs;
-mod loaded_market;
 mod loaded_state;
 mod loader;
 mod migration;
@@ -38,7 +34,6 @@ mod recording;
 mod report;
 mod restore;
 mod retention;
-mod rows;
 mod schema;
 mod session_key;
 mod split_encoding;
@@ -46,6 +41,7 @@ mod state_file;
 mod state_store;
 mod steps;
 mod stored_applications;
+mod tables;
 mod writer;
 
 pub use backup::{BackupSummary, backup};
@@ -79,10 +75,8 @@ pub use options::{Retention, StoreOptions};
 pub use recording::{RecordedSize, RecordedSpan, recorded_size};
 pub(crate) use recording::{read_recording, read_scheduler_choice, read_state_name};
 pub(crate) use restore::{ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, restore};
-pub(crate) use rows::decisions::DECISIONS_KEPT;
 pub use split_encoding::{decode_splits, encode_splits};
 pub(crate) use state_file::StateFile;
 pub use state_store::Store;
-pub(crate) use stored_applications::{
-    StoredApplicationReader, StoredApplications, StoredContainerReader, StoredContainers,
-};
+pub(crate) use stored_applications::StoredApplicationReader;
+pub(crate) use tables::decisions::DECISIONS_KEPT;

@@ -24,6 +24,13 @@ impl Retention {
     }
 }
 
+pub(super) const DAY_MS: i64 = 86_400_000;
+
+/// The beginning of the day so many days before that of a time, both epoch ms.
+pub(super) fn days_before(at_ms: i64, days: u32) -> i64 {
+    (at_ms.div_euclid(DAY_MS) - i64::from(days)).saturating_mul(DAY_MS)
+}
+
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoreOptions {
     /// The folder of `state.db`, made if it is missing.

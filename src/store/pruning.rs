@@ -8,11 +8,11 @@
 use rusqlite::{Connection, OptionalExtension, Row, TransactionBehavior, params};
 
 use super::fault_point::FaultPoint;
+use super::options::DAY_MS;
 use super::schema::{meta, set_meta};
 
 const MINUTE_MS: i64 = 60_000;
 const HOUR_MS: i64 = 60 * MINUTE_MS;
-const DAY_MS: i64 = 24 * HOUR_MS;
 
 /// An age, and how many ticks stay beyond it.
 struct Age {
@@ -71,7 +71,7 @@ fn ticks(database: &Connection, from: i64, limit_rows: usize) -> rusqlite::Resul
     statement.query_map([from, limit_rows as i64], read)?.collect()
 }
 
-const WEEK_MS: i64 = 7 * 86_400_000;
+const WEEK_MS: i64 = 7 * DAY_MS;
 
 /// Deletes at most `limit_rows` rows of each table. Returns whether there may be more to delete.
 pub(super) fn prune_past(database: &Connection, limit_rows: usize) -> rusqlite::Result<bool> {

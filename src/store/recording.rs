@@ -5,25 +5,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
-use rusqlite::{Row, params};
+use rusqlite::{Connection, Row, params};
 
 use crate::engine::SchedulerChoice;
-use crate::mapreduce::AttemptRole;
-use crate::market::{LedgerAccount, Reason};
-use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, QueueName};
-use crate::sim::what_if::{
-    JobTimes, MarketChange, RecordedJob, RecordedMarket, RecordedOrder, RecordedTracker, Recording, TaskTimes,
-};
+use crate::mapreduce::{AttemptRole, DeadlineSpec};
+use crate::market::{LedgerAccount, Order, Reason};
+use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, QueueName, RunState};
+use crate::sim::what_if::{JobTimes, MarketChange, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
 
 use super::database::open_for_reading;
-use super::enum_text;
-use super::error::StoreError;
-use super::loaded_attempts::job_prefix;
-use super::loaded_jobs::RecordedRow;
-use super::loaded_market::{LEDGER, LedgerRow, units};
+use super::error::{StoreError, failed};
 use super::loaded_state::scheduler_choice;
-use super::loader::Loader;
-use super::schema::STATE_NAME;
+use super::loader::{LoadError, from_json, named, parse, rows, units};
+use super::schema::{STATE_NAME, meta};
+use super::tables::attempts::{attempt_id, attempts_of, role, state};
+use super::tables::jobs::{changed_deadline, job_id, spec_of, splits_of};
+use super::tables::ledger;
 
 /// Which jobs are wanted: those submitted from one time to another, epoch ms; the first is included.
 #[derive(Clone, Copy, Debug)]
@@ -42,11 +39,10 @@ pub(crate) fn read_recording(
     database: &Path,
     span: RecordedSpan,
 ) -> Result<(Recording, Option<SchedulerChoice>), StoreError> {
-    let failed = |source| StoreError::Database { action: "read", path: database.to_owned(), source };
     let mut connection = open_for_reading(database)?;
-    let snapshot = connection.transaction().map_err(failed)?;
-    let loader = Loader::new(&snapshot, database);
-    Ok((load(&loader, span)?, scheduler_choice(&loader)?))
+    let snapshot = connection.transaction().map_err(failed("read", database))?;
+    let read = || Ok((load(&snapshot, span)?, scheduler_choice(&snapshot)?));
+    read().map_err(|error: LoadError| error.of(database))
 }
 
 /// How much there is to read of a stretch of time.
@@ -64,56 +60,51 @@ pub fn recorded_size(database: &Path, span: RecordedSpan) -> Result<RecordedSize
     let connection = open_for_reading(database)?;
     let sql = "SELECT count(*), coalesce(sum((spec ->> 'maps') + (spec ->> 'reduces')), 0) FROM job
                WHERE finish_ms IS NOT NULL AND submit_ms >= ?1 AND submit_ms < ?2";
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, i64>(1)?));
-    let rows = Loader::new(&connection, database).rows_with(sql, params![span.since_ms, span.until_ms], read)?;
-    let (jobs, tasks) = rows.first().copied().unwrap_or_default();
     let count = |number: i64| u64::try_from(number).unwrap_or(0);
-    Ok(RecordedSize { jobs: count(jobs), tasks: count(tasks) })
+    let read = |row: &Row<'_>| Ok(RecordedSize { jobs: count(row.get(0)?), tasks: count(row.get(1)?) });
+    connection.query_row(sql, [span.since_ms, span.until_ms], read).map_err(failed("read", database))
 }
 
 /// Reads the last choice of a scheduler alone, also while a daemon writes.
 pub(crate) fn read_scheduler_choice(database: &Path) -> Result<Option<SchedulerChoice>, StoreError> {
-    scheduler_choice(&Loader::new(&open_for_reading(database)?, database))
+    scheduler_choice(&open_for_reading(database)?).map_err(|error| error.of(database))
 }
 
 /// Reads the name that back-ends of budgets know the database by, once it has one.
 pub(crate) fn read_state_name(database: &Path) -> Result<Option<String>, StoreError> {
-    Loader::new(&open_for_reading(database)?, database).meta(STATE_NAME)
+    meta(&open_for_reading(database)?, STATE_NAME).map_err(failed("read", database))
 }
 
-pub(super) fn load(loader: &Loader<'_>, span: RecordedSpan) -> Result<Recording, StoreError> {
+pub(super) fn load(database: &Connection, span: RecordedSpan) -> Result<Recording, LoadError> {
     let bounds = params![span.since_ms, span.until_ms];
-    let rows = loader.rows_with(RecordedRow::SELECT, bounds, RecordedRow::read)?;
-    let jobs = rows.into_iter().map(|row| {
-        let (mut job, maps) = row.typed(loader)?;
-        job.times = times(loader, job.id, maps)?;
-        Ok(job)
-    });
-    let mut jobs = jobs.collect::<Result<Vec<RecordedJob>, StoreError>>()?;
+    let mut jobs = rows(database, JOBS, bounds, recorded_job)?;
+    for job in &mut jobs {
+        job.times = times(database, job.id, PerKind::new(job.spec.maps, job.spec.reduces))?;
+    }
     let unfinished = "SELECT count(*) FROM job WHERE finish_ms IS NULL AND submit_ms >= ?1 AND submit_ms < ?2";
-    let unfinished = loader.rows_with(unfinished, bounds, |row| row.get::<_, i64>(0))?.first().copied().unwrap_or(0);
-    let start_ms = start_ms(loader, &jobs)?;
-    let trackers = trackers(loader, start_ms)?;
-    let market = load_market(loader, start_ms, &mut jobs)?;
+    let unfinished: i64 = database.query_row(unfinished, bounds, |row| row.get(0))?;
+    let start_ms = start_ms(database, &jobs)?;
+    let trackers = trackers(database, start_ms)?;
+    let market = load_market(database, start_ms, &mut jobs)?;
     let unfinished = usize::try_from(unfinished).unwrap_or(usize::MAX);
     Ok(Recording { jobs, trackers, market, start_ms, unfinished })
 }
 
 /// At the last tick or start before the first job, if there was one not long before.
-fn start_ms(loader: &Loader<'_>, jobs: &[RecordedJob]) -> Result<i64, StoreError> {
+fn start_ms(database: &Connection, jobs: &[RecordedJob]) -> Result<i64, LoadError> {
     let first_ms = jobs.first().map_or(0, |job| job.submit_ms);
     let sql = "SELECT max(start_ms) FROM daemon_run WHERE start_ms <= ?1
                UNION ALL SELECT max(wall_ms) FROM tick WHERE wall_ms BETWEEN ?2 AND ?1";
     let earliest_ms = first_ms.saturating_sub(LONGEST_LEAD_MS);
-    let found = loader.rows_with(sql, params![first_ms, earliest_ms], |row| row.get::<_, Option<i64>>(0))?;
+    let found = rows(database, sql, [first_ms, earliest_ms], |row| Ok(row.get::<_, Option<i64>>(0)?))?;
     let found = found.into_iter().flatten().max().filter(|at_ms| *at_ms >= earliest_ms);
     Ok(found.unwrap_or(first_ms.saturating_sub(LEAD_MS)))
 }
 
-fn trackers(loader: &Loader<'_>, start_ms: i64) -> Result<Vec<RecordedTracker>, StoreError> {
+fn trackers(database: &Connection, start_ms: i64) -> Result<Vec<RecordedTracker>, LoadError> {
     let sql = "SELECT tracker, host, map_slots, reduce_slots, from_ms, until_ms FROM tracker_presence
                WHERE until_ms IS NULL OR until_ms > ?1 ORDER BY from_ms, tracker";
-    loader.rows_with(sql, [start_ms], |row| {
+    rows(database, sql, [start_ms], |row| {
         let slots = PerKind::new(row.get(2)?, row.get(3)?);
         Ok(RecordedTracker { name: row.get(0)?, host: row.get(1)?, slots, from_ms: row.get(4)?, until_ms: row.get(5)? })
     })
@@ -134,25 +125,17 @@ struct EndedRow {
 }
 
 impl EndedRow {
-    fn typed(loader: &Loader<'_>, texts: [String; 3], numbers: [i64; 5]) -> Result<Self, StoreError> {
-        let [id, role, state] = texts;
-        let [launch_ms, start_ms, finish_ms, shuffle_finish_ms, output_bytes] = numbers;
-        let Some(parsed_role) = enum_text::parse_role(&role) else {
-            return Err(loader.wrong("attempt.role", role, "the role of an attempt"));
-        };
-        let Some(parsed_state) = enum_text::parse_attempt_state(&state) else {
-            return Err(loader.wrong("attempt.state", state, "the state of an attempt"));
-        };
-        let id = loader.parse("attempt.attempt", id, "an attempt id")?;
+    fn read(row: &Row<'_>) -> Result<Self, LoadError> {
+        let number = |column| row.get::<_, Option<i64>>(column);
         Ok(Self {
-            id,
-            role: parsed_role,
-            state: parsed_state,
-            launch_ms,
-            start_ms,
-            finish_ms,
-            shuffle_finish_ms,
-            output_bytes,
+            id: attempt_id(row, 0)?,
+            role: role(row, 1)?,
+            state: state(row, 2)?,
+            launch_ms: number(3)?.unwrap_or_default(),
+            start_ms: number(4)?.unwrap_or_default(),
+            finish_ms: number(5)?.unwrap_or_default(),
+            shuffle_finish_ms: number(6)?.unwrap_or_default(),
+            output_bytes: number(7)?.unwrap_or(-1),
         })
     }
 
@@ -176,17 +159,8 @@ impl EndedRow {
 }
 
 /// What the tasks of a job took.
-fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTimes, StoreError> {
-    let prefix = job_prefix(job);
-    let read = |row: &Row<'_>| {
-        let number = |column| row.get::<_, Option<i64>>(column).map(Option::unwrap_or_default);
-        let output_bytes = row.get::<_, Option<i64>>(7)?.unwrap_or(-1);
-        let numbers = [number(3)?, number(4)?, number(5)?, number(6)?, output_bytes];
-        Ok(([row.get(0)?, row.get(1)?, row.get(2)?], numbers))
-    };
-    let rows = loader.rows_with(ATTEMPTS, params![format!("{prefix}_"), format!("{prefix}`")], read)?;
-    let typed = rows.into_iter().map(|(texts, numbers)| EndedRow::typed(loader, texts, numbers));
-    let mut attempts = typed.collect::<Result<Vec<EndedRow>, StoreError>>()?;
+fn times(database: &Connection, job: JobId, tasks: PerKind<u32>) -> Result<JobTimes, LoadError> {
+    let mut attempts = rows(database, ATTEMPTS, attempts_of(&job.to_string()), EndedRow::read)?;
     // Maps come before reduces, and of a task the first attempt first.
     attempts.sort_unstable_by_key(|attempt| (attempt.id.task.kind, attempt.id));
     let none = |kind| vec![None; tasks[kind] as usize];
@@ -224,34 +198,39 @@ fn times(loader: &Loader<'_>, job: JobId, tasks: PerKind<u32>) -> Result<JobTime
     Ok(times)
 }
 
-impl RecordedRow {
-    /// The job, without the times of its tasks, and how many it has.
-    fn typed(mut self, loader: &Loader<'_>) -> Result<(RecordedJob, PerKind<u32>), StoreError> {
-        let (mut spec, splits, changed) = self.submission(loader)?;
-        let deadline_changes = self.deadline_changes(loader)?;
-        let last_deadline = changed.map_or_else(|| spec.deadline.clone(), |changed| changed.spec);
-        let deadline_ms = last_deadline.as_ref().map(|deadline| deadline.due_us(self.submit_ms) / 1_000);
-        if deadline_changes.is_empty() {
-            spec.deadline = last_deadline;
-        }
-        let Some(state) = enum_text::parse_run_state(&self.state) else {
-            return Err(loader.wrong("job.state", self.state, "the state of a job"));
-        };
-        let tasks = PerKind::new(spec.maps, spec.reduces);
-        let job = RecordedJob {
-            id: loader.parse("job.job", self.job, "a job id")?,
-            spec: Arc::new(spec),
-            splits: Arc::new(splits),
-            deadline_changes,
-            submit_ms: self.submit_ms,
-            ending_ms: self.ending_ms,
-            finish_ms: self.finish_ms,
-            deadline_ms,
-            state,
-            times: JobTimes::default(),
-        };
-        Ok((job, tasks))
+/// Those submitted from one time to another, epoch ms, in the order of their acceptance.
+const JOBS: &str =
+    "SELECT job, submit_ms, spec, splits, state, finish_ms, deadline, ending_ms, deadline_changes FROM job
+         WHERE finish_ms IS NOT NULL AND submit_ms >= ?1 AND submit_ms < ?2 ORDER BY submit_ms, accept_order";
+
+/// A row of [`JOBS`], without the times of its tasks.
+fn recorded_job(row: &Row<'_>) -> Result<RecordedJob, LoadError> {
+    let (job, submit_ms): (String, i64) = (row.get(0)?, row.get(1)?);
+    let mut spec = spec_of(row.get(2)?)?;
+    let splits = splits_of(&job, &row.get::<_, Vec<u8>>(3)?, &spec)?;
+    let changed = row.get::<_, Option<String>>(6)?.map(changed_deadline).transpose()?;
+    let deadline_changes = row.get::<_, Option<String>>(8)?.map(|text| {
+        let expected = "the JSON of deadlines with their times";
+        from_json("job.deadline_changes", text, expected)
+    });
+    let deadline_changes: Vec<(i64, Option<DeadlineSpec>)> = deadline_changes.transpose()?.unwrap_or_default();
+    let last_deadline = changed.map_or_else(|| spec.deadline.clone(), |changed| changed.spec);
+    let deadline_ms = last_deadline.as_ref().map(|deadline| deadline.due_us(submit_ms) / 1_000);
+    if deadline_changes.is_empty() {
+        spec.deadline = last_deadline;
     }
+    Ok(RecordedJob {
+        id: job_id(job)?,
+        spec: Arc::new(spec),
+        splits: Arc::new(splits),
+        deadline_changes,
+        submit_ms,
+        ending_ms: row.get(7)?,
+        finish_ms: row.get(5)?,
+        deadline_ms,
+        state: named("job.state", row.get(4)?, RunState::from_name, "the state of a job")?,
+        times: JobTimes::default(),
+    })
 }
 
 const BIDS: &str = "SELECT wall_ms, queue, rate_units FROM bid_change ORDER BY number";
@@ -261,23 +240,24 @@ const ORDERS: &str =
 /// The market from `start_ms` on, epoch ms; none where no queue ever had money or a bid. Jobs without a deadline of their own get the one
 /// of their last order. Bids and orders are as old as the tick before them: they count from the next one on.
 fn load_market(
-    loader: &Loader<'_>,
+    database: &Connection,
     start_ms: i64,
     jobs: &mut [RecordedJob],
-) -> Result<Option<RecordedMarket>, StoreError> {
+) -> Result<Option<RecordedMarket>, LoadError> {
     let mut market = RecordedMarket::default();
-    load_bids(loader, start_ms, &mut market)?;
-    load_money(loader, start_ms, &mut market)?;
-    load_orders(loader, jobs, &mut market)?;
+    load_bids(database, start_ms, &mut market)?;
+    load_money(database, start_ms, &mut market)?;
+    load_orders(database, jobs, &mut market)?;
     market.changes.sort_by_key(|(at_ms, _)| *at_ms);
     Ok((!market.accounts.is_empty() || !market.changes.is_empty()).then_some(market))
 }
 
-fn load_bids(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -> Result<(), StoreError> {
-    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?));
-    for (tick_ms, queue, rate) in loader.rows(BIDS, read)? {
-        let queue: QueueName = loader.parse("bid_change.queue", queue, "a queue's name")?;
-        let rate = units(loader, "bid_change.rate_units", rate)?;
+fn load_bids(database: &Connection, start_ms: i64, market: &mut RecordedMarket) -> Result<(), LoadError> {
+    let bids = rows(database, BIDS, [], |row| {
+        let queue: QueueName = parse("bid_change.queue", row.get(1)?, "a queue's name")?;
+        Ok((row.get::<_, i64>(0)?, queue, units("bid_change.rate_units", row.get(2)?)?))
+    })?;
+    for (tick_ms, queue, rate) in bids {
         if tick_ms < start_ms {
             market.accounts.entry(queue).or_default().1 = rate;
         } else {
@@ -287,11 +267,10 @@ fn load_bids(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) ->
     Ok(())
 }
 
-fn load_money(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -> Result<(), StoreError> {
+fn load_money(database: &Connection, start_ms: i64, market: &mut RecordedMarket) -> Result<(), LoadError> {
     let mut balances: BTreeMap<QueueName, Credits> = BTreeMap::new();
     let mut closed = BTreeSet::new();
-    for row in loader.rows(&format!("{LEDGER} ORDER BY number"), LedgerRow::read)? {
-        let entry = row.entry(loader)?;
+    for entry in ledger::load_after(database, 0)? {
         let taken = Credits::from_units(-entry.amount.units());
         let is_charge = matches!(entry.reason, Reason::Charge { .. } | Reason::SampledCharge { .. });
         // A transfer moves the money of two queues.
@@ -316,15 +295,17 @@ fn load_money(loader: &Loader<'_>, start_ms: i64, market: &mut RecordedMarket) -
     Ok(())
 }
 
-fn load_orders(loader: &Loader<'_>, jobs: &mut [RecordedJob], market: &mut RecordedMarket) -> Result<(), StoreError> {
+fn load_orders(database: &Connection, jobs: &mut [RecordedJob], market: &mut RecordedMarket) -> Result<(), LoadError> {
     let mut jobs: BTreeMap<JobId, &mut RecordedJob> = jobs.iter_mut().map(|job| (job.id, job)).collect();
     let mut placed_at_once = BTreeSet::new();
-    let read = |row: &Row<'_>| {
-        let texts: [Option<String>; 2] = [row.get(3)?, row.get(4)?];
-        Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?, row.get::<_, Option<i64>>(2)?, texts))
-    };
-    for (tick_ms, job, deadline_ms, [max_rate, max_cost]) in loader.rows(ORDERS, read)? {
-        let job: JobId = loader.parse("order_change.job", job, "a job id")?;
+    let orders = rows(database, ORDERS, [], |row| {
+        let (max_rate, max_cost): (Option<String>, Option<String>) = (row.get(3)?, row.get(4)?);
+        let max_rate = max_rate.map(|text| units("order_change.max_rate_units", text)).transpose()?;
+        let max_cost = max_cost.map(|text| units("order_change.max_cost_units", text)).transpose()?;
+        let job: JobId = parse("order_change.job", row.get(1)?, "a job id")?;
+        Ok((row.get::<_, i64>(0)?, job, row.get::<_, Option<i64>>(2)?, max_rate, max_cost))
+    })?;
+    for (tick_ms, job, deadline_ms, max_rate, max_cost) in orders {
         let Some(recorded) = jobs.get_mut(&job) else { continue };
         if recorded.spec.deadline.is_none() {
             recorded.deadline_ms = deadline_ms.or(recorded.deadline_ms);
@@ -334,12 +315,7 @@ fn load_orders(loader: &Loader<'_>, jobs: &mut [RecordedJob], market: &mut Recor
             continue;
         }
         let change = match (deadline_ms, max_rate) {
-            (Some(deadline_ms), Some(max_rate)) => MarketChange::Order(RecordedOrder {
-                job,
-                deadline_ms,
-                max_rate: units(loader, "order_change.max_rate_units", max_rate)?,
-                max_cost: max_cost.map(|text| units(loader, "order_change.max_cost_units", text)).transpose()?,
-            }),
+            (Some(deadline_ms), Some(max_rate)) => MarketChange::Order(Order { job, deadline_ms, max_rate, max_cost }),
             _ => MarketChange::OrderTakenBack(job),
         };
         market.changes.push((tick_ms.max(recorded.submit_ms).saturating_add(1), change));

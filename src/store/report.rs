@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use rusqlite::types::Type;
-use rusqlite::{Connection, Row, Rows, Statement, Transaction, params};
+use rusqlite::{Connection, Row, Rows, Statement, params};
 
 use crate::api::{Report, ReportRow, ReportSubject, WorkRow};
 use crate::market::{ReportKind, ReportRequest};
@@ -14,7 +14,7 @@ use super::error::StoreError;
 use super::ledger_reader::LedgerReader;
 use super::loader::{optional_units_column, units_column};
 use super::retention::jobs_complete_since_ms;
-use super::rows::attempts_of;
+use super::tables::attempts::attempts_of;
 
 const MOST_ROWS: usize = 10_000;
 
@@ -50,24 +50,23 @@ impl LedgerReader {
 }
 
 fn report(
-    database: &mut Connection,
+    moment: &Connection,
     request: &ReportRequest,
     slot: Capability,
     now_ms: i64,
     most_rows: usize,
 ) -> rusqlite::Result<Report> {
-    let moment = database.transaction()?;
-    let mut reader = WorkReader::new(&moment, slot, now_ms)?;
+    let mut reader = WorkReader::new(moment, slot, now_ms)?;
     let mut next = None;
     let rows = match request.kind {
-        ReportKind::Users => summed(&moment, &mut reader, request, |row| &row.user, ReportSubject::User)?,
-        ReportKind::Queues => summed(&moment, &mut reader, request, |row| &row.queue, ReportSubject::Queue)?,
+        ReportKind::Users => summed(moment, &mut reader, request, |row| &row.user, ReportSubject::User)?,
+        ReportKind::Queues => summed(moment, &mut reader, request, |row| &row.queue, ReportSubject::Queue)?,
         ReportKind::Jobs if request.by_month => months_of_work(&mut reader, request)?,
         ReportKind::Jobs => {
             let (mut rows, more) = one_by_one(&mut reader, request, most_rows)?;
             next = more;
             if next.is_none() && request.filter.is_empty() {
-                rows.extend(others(&moment, request, now_ms)?);
+                rows.extend(others(moment, request, now_ms)?);
             }
             rows
         }
@@ -80,7 +79,7 @@ fn report(
         since_ms: request.since_ms,
         until_ms: request.until_ms,
         rows,
-        complete_since_ms: jobs_complete_since_ms(&moment, now_ms)?.filter(reaches_back),
+        complete_since_ms: jobs_complete_since_ms(moment, now_ms)?.filter(reaches_back),
         daily_until_ms: daily_until_ms.filter(|last_ms| reaches_back(&last_ms.saturating_add(1))),
         next,
     })
@@ -141,7 +140,7 @@ struct WorkReader<'a> {
 }
 
 impl<'a> WorkReader<'a> {
-    fn new(moment: &'a Transaction<'_>, slot: Capability, now_ms: i64) -> rusqlite::Result<Self> {
+    fn new(moment: &'a Connection, slot: Capability, now_ms: i64) -> rusqlite::Result<Self> {
         Ok(Self {
             jobs: moment.prepare(JOBS)?,
             applications: moment.prepare(APPLICATIONS)?,
@@ -285,7 +284,7 @@ fn months_of_work(reader: &mut WorkReader<'_>, request: &ReportRequest) -> rusql
 
 /// A row for each name, or month and name; an account has the name of its user and queue.
 fn summed(
-    moment: &Transaction<'_>,
+    moment: &Connection,
     reader: &mut WorkReader<'_>,
     request: &ReportRequest,
     name_of: impl Fn(&WorkRow) -> &String,
@@ -309,7 +308,7 @@ fn summed(
 }
 
 /// The charges of the range that the jobs and applications in it do not account for, if there are any.
-fn others(moment: &Transaction<'_>, request: &ReportRequest, now_ms: i64) -> rusqlite::Result<Option<ReportRow>> {
+fn others(moment: &Connection, request: &ReportRequest, now_ms: i64) -> rusqlite::Result<Option<ReportRow>> {
     let mut rest = Credits::ZERO;
     each_charge(moment, request, |_, _, charged| {
         rest = rest.checked_add(charged).ok_or_else(out_of_range)?;
@@ -332,7 +331,7 @@ fn others(moment: &Transaction<'_>, request: &ReportRequest, now_ms: i64) -> rus
 
 /// Visits what the account of each queue was charged in the range: queue, time, amount.
 fn each_charge(
-    moment: &Transaction<'_>,
+    moment: &Connection,
     request: &ReportRequest,
     mut visit: impl FnMut(String, i64, Credits) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<()> {

@@ -8,13 +8,14 @@ use std::fs;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::Connection;
 
 use crate::market::FROM_SQL;
 
 use super::backup::{BackupSummary, checked_contents, keep_aside};
 use super::database::known_version_of;
-use super::error::StoreError;
+use super::database_reader::open_read_only;
+use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
 use super::folder::{StateFolder, at, database_in, sync_folder};
 
@@ -79,12 +80,7 @@ pub(crate) fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, S
         let source = std::io::Error::new(ErrorKind::InvalidInput, "it is not a regular file; expected a backup");
         return Err(at("restore", file)(source));
     }
-    let failed = |action, path: &Path| {
-        let path = path.to_owned();
-        move |source| StoreError::Database { action, path, source }
-    };
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let copy = Connection::open_with_flags(file, flags).map_err(failed("read", file))?;
+    let copy = open_read_only(file).map_err(failed("read", file))?;
     known_version_of(&copy, file)?;
     let contents = checked_contents(&copy, file)?;
     let folder = StateFolder::lock(state_dir)?;

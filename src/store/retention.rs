@@ -1,19 +1,28 @@
-//! Deletes the oldest finished jobs once they are too many or too old.
+//! Deletes the oldest finished jobs, and the oldest applications that are over, once they are too many or too old.
 //!
-//! Invariants: a job is deleted with all its rows, and only once every tracker has acknowledged its end; the sum of
-//! what the jobs of a queue have cost stays the same; no id is used twice. The size of the steps changes nothing.
+//! Invariants: a job is deleted with all its rows, and only once every tracker has acknowledged its end; an application
+//! last of its rows, and only once no container of it lives; the sum of what the jobs, and the applications, of a queue
+//! have cost stays the same; no id is used twice. The size of the steps changes nothing.
 
-use rusqlite::{Connection, OptionalExtension, Row, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, Row, ToSql, Transaction, TransactionBehavior, params};
 
-use crate::model::{Credits, JobId};
+use crate::model::JobId;
 
 use super::fault_point::FaultPoint;
 use super::loader::units_column;
-use super::options::Retention;
-use super::rows::attempts_of;
+use super::options::{Retention, days_before};
 use super::schema::{meta, set_meta};
+use super::tables::{attempts, containers};
 
-const DAY_MS: i64 = 86_400_000;
+/// Tables with rows of an application, beside its containers and itself.
+const APPLICATION_TABLES: [&str; 6] = [
+    "application_context",
+    "application_spec",
+    "application_request",
+    "application_launch",
+    "application_item",
+    "application_blacklist",
+];
 
 /// Key in `meta` of the latest end of a deleted job, epoch ms.
 const DELETED_THROUGH_MS: &str = "jobs_deleted_through_ms";
@@ -61,7 +70,7 @@ pub(super) fn delete_some(
     let mut unfinished = begun;
     loop {
         if let Some(job) = unfinished.take() {
-            rows_left -= delete_tasks(&transaction, &job, rows_left)?;
+            rows_left -= attempts::delete_some_of(&transaction, &job, rows_left)?;
             if rows_left == 0 {
                 // Perhaps that was the last row; the next step finds out.
                 set_meta(&transaction, BEING_DELETED, &job)?;
@@ -100,14 +109,14 @@ fn being_deleted(database: &Connection) -> rusqlite::Result<Option<String>> {
 }
 
 /// Jobs that ended before this are too old. The clock is the last tick or the last end of a job.
-pub(super) fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
+fn too_old_before_ms(database: &Connection, retention: &Retention) -> rusqlite::Result<i64> {
     if retention.days == 0 {
         return Ok(i64::MIN);
     }
     let sql = "SELECT max(coalesce((SELECT max(finish_ms) FROM job WHERE finish_ms IS NOT NULL), 0),
                    coalesce((SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1), 0))";
     let last_ms: i64 = database.prepare_cached(sql)?.query_row([], |row| row.get(0))?;
-    Ok((last_ms.div_euclid(DAY_MS) - i64::from(retention.days)).saturating_mul(DAY_MS))
+    Ok(days_before(last_ms, retention.days))
 }
 
 fn oldest(database: &Connection) -> rusqlite::Result<Option<Candidate>> {
@@ -127,64 +136,109 @@ fn delete_job(transaction: &Transaction<'_>, Candidate { job, payer, finish_ms }
     let sql = "INSERT INTO deleted_job (identifier, last_number, jobs) VALUES (?1, ?2, 1)
                ON CONFLICT (identifier) DO UPDATE SET last_number = max(last_number, excluded.last_number), jobs = jobs + 1";
     transaction.prepare_cached(sql)?.execute(params![id.identifier.to_string(), id.number])?;
-    fold_cost(transaction, job, payer)?;
+    fold_cost(
+        transaction,
+        "job",
+        "jobs",
+        &["map_slots", "reduce_slots", "map_slot_ms", "reduce_slot_ms"],
+        (job, payer),
+    )?;
     let through_ms = meta::<i64>(transaction, DELETED_THROUGH_MS)?.unwrap_or(i64::MIN);
     set_meta(transaction, DELETED_THROUGH_MS, through_ms.max(*finish_ms))?;
     transaction.prepare_cached("DELETE FROM job_history WHERE job = ?1")?.execute([job])?;
     transaction.prepare_cached("DELETE FROM job WHERE job = ?1")?.execute([job]).map(drop)
 }
 
-fn fold_cost(transaction: &Transaction<'_>, job: &str, queue: &str) -> rusqlite::Result<()> {
+/// Adds what a job or an application has cost to the sum of those of its queue that were deleted.
+fn fold_cost(
+    transaction: &Transaction<'_>,
+    of: &'static str,
+    many: &'static str,
+    columns: &[&str],
+    (id, queue): (&str, &str),
+) -> rusqlite::Result<()> {
+    let names = columns.join(", ");
     let read = |row: &Row<'_>| {
-        let number = |column: usize| row.get::<_, i64>(column);
-        Ok(([number(0)?, number(1)?, number(2)?, number(3)?], units_column(row, 4)?))
+        let numbers = (0..columns.len()).map(|column| row.get(column)).collect::<rusqlite::Result<Vec<i64>>>()?;
+        Ok((numbers, units_column(row, columns.len())?))
     };
-    let own = "SELECT map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost_units FROM job_cost WHERE job = ?1";
-    let Some((slots, cost)) = transaction.prepare_cached(own)?.query_row([job], read).optional()? else {
+    let own = format!("SELECT {names}, cost_units FROM {of}_cost WHERE {of} = ?1");
+    let Some((mut slots, cost)) = transaction.prepare_cached(&own)?.query_row([id], read).optional()? else {
         return Ok(());
     };
-    let before = "SELECT map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost_units FROM deleted_job_cost
-                  WHERE queue = ?1";
-    let before = transaction.prepare_cached(before)?.query_row([queue], read).optional()?;
-    let (slots_before, cost_before) = before.unwrap_or(([0; 4], Credits::ZERO));
-    let out_of_range = || failed(format!("the cost of the deleted jobs of {queue} is out of range"));
+    let before = format!("SELECT {names}, cost_units FROM deleted_{of}_cost WHERE queue = ?1");
+    let before = transaction.prepare_cached(&before)?.query_row([queue], read).optional()?;
+    let (slots_before, cost_before) = before.unwrap_or_default();
+    let out_of_range = || failed(format!("the cost of the deleted {many} of {queue} is out of range"));
     let cost = cost_before.checked_add(cost).ok_or_else(out_of_range)?;
-    let mut sums = [0; 4];
-    for (sum, (before, own)) in sums.iter_mut().zip(slots_before.into_iter().zip(slots)) {
-        *sum = before.checked_add(own).ok_or_else(out_of_range)?;
+    for (sum, before) in slots.iter_mut().zip(slots_before) {
+        *sum = sum.checked_add(before).ok_or_else(out_of_range)?;
     }
-    let [maps, reduces, map_ms, reduce_ms] = sums;
-    transaction
-        .prepare_cached(
-            "INSERT INTO deleted_job_cost
-                 (queue, jobs, map_slots, reduce_slots, map_slot_ms, reduce_slot_ms, cost, cost_units)
-             VALUES (?1, 1, ?2, ?3, ?4, ?5, ?6, ?7)
-             ON CONFLICT (queue) DO UPDATE SET jobs = jobs + 1, map_slots = excluded.map_slots,
-                 reduce_slots = excluded.reduce_slots, map_slot_ms = excluded.map_slot_ms,
-                 reduce_slot_ms = excluded.reduce_slot_ms, cost = excluded.cost, cost_units = excluded.cost_units",
-        )?
-        .execute(params![queue, maps, reduces, map_ms, reduce_ms, cost.to_string(), cost.units().to_string()])?;
-    transaction.prepare_cached("DELETE FROM job_cost WHERE job = ?1")?.execute([job]).map(drop)
+    let (text, units) = (cost.to_string(), cost.units().to_string());
+    let sums: Vec<&dyn ToSql> = slots.iter().map(|sum| sum as &dyn ToSql).collect();
+    let values = [&[&queue as &dyn ToSql], &*sums, &[&text, &units]].concat();
+    let places: Vec<String> = (2..=values.len()).map(|place| format!("?{place}")).collect();
+    let updates: Vec<String> = columns.iter().map(|column| format!("{column} = excluded.{column}")).collect();
+    let (places, updates) = (places.join(", "), updates.join(", "));
+    let sql = format!(
+        "INSERT INTO deleted_{of}_cost (queue, {many}, {names}, cost, cost_units) VALUES (?1, 1, {places})
+             ON CONFLICT (queue) DO UPDATE SET {many} = {many} + 1, {updates}, cost = excluded.cost,
+                 cost_units = excluded.cost_units"
+    );
+    transaction.prepare_cached(&sql)?.execute(&*values)?;
+    transaction.prepare_cached(&format!("DELETE FROM {of}_cost WHERE {of} = ?1"))?.execute([id]).map(drop)
 }
 
-/// Deletes at most `limit_rows` attempts and events of a job; returns how many.
-fn delete_tasks(transaction: &Transaction<'_>, job: &str, limit_rows: usize) -> rusqlite::Result<usize> {
-    let [first, end] = attempts_of(job);
-    // No tracker can repeat the heartbeats that launched these attempts: each has acknowledged the end of the job.
-    let answers = "DELETE FROM launch_answer WHERE (tracker, response_id) IN (
-                       SELECT tracker, response_id FROM attempt
-                           WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3)
-                       UNION SELECT cleanup_tracker, cleanup_response_id FROM attempt
-                           WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3))";
-    let limit = |rows: usize| i64::try_from(rows).unwrap_or(i64::MAX);
-    transaction.prepare_cached(answers)?.execute(params![first, end, limit(limit_rows)])?;
-    let attempts = "DELETE FROM attempt
-                    WHERE rowid IN (SELECT rowid FROM attempt WHERE attempt >= ?1 AND attempt < ?2 LIMIT ?3)";
-    let attempts = transaction.prepare_cached(attempts)?.execute(params![first, end, limit(limit_rows)])?;
-    let events = "DELETE FROM completion_event WHERE job = ?1 AND event_id IN (
-                      SELECT event_id FROM completion_event WHERE job = ?1 ORDER BY event_id LIMIT ?2)";
-    let events = transaction.prepare_cached(events)?.execute(params![job, limit(limit_rows - attempts)])?;
-    Ok(attempts + events)
+/// Deletes at most about `limit_rows` rows of applications beyond the limits. Returns whether there may be more.
+pub(super) fn delete_applications(
+    database: &mut Connection,
+    retention: &Retention,
+    limit_rows: usize,
+) -> rusqlite::Result<bool> {
+    let Some(oldest) = oldest_beyond(database, retention)? else { return Ok(false) };
+    let transaction = database.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let containers = containers::delete_some_of(&transaction, &oldest, limit_rows)?;
+    if containers < limit_rows {
+        let queue = "SELECT queue FROM application WHERE application = ?1";
+        let queue: String = transaction.query_row(queue, [&oldest], |row| row.get(0))?;
+        let columns = ["container_slots", "container_slot_ms"];
+        fold_cost(&transaction, "application", "applications", &columns, (&oldest, &queue))?;
+        for table in APPLICATION_TABLES {
+            transaction.execute(&format!("DELETE FROM {table} WHERE application = ?1"), params![oldest])?;
+        }
+        for table in ["used_signature", "forgotten_signature"] {
+            let of_secret = format!("DELETE FROM {table} WHERE consumer = 'secret' AND user = ?1");
+            transaction.execute(&of_secret, params![oldest])?;
+        }
+        transaction.execute("DELETE FROM application WHERE application = ?1", params![oldest])?;
+    }
+    FaultPoint::RetentionWritten.pass();
+    transaction.commit()?;
+    Ok(true)
+}
+
+/// The application that ended first, if it is beyond the limits.
+fn oldest_beyond(database: &Connection, retention: &Retention) -> rusqlite::Result<Option<String>> {
+    let sql = "SELECT count(*), coalesce(max(finished_ms), 0) FROM application WHERE finished_ms IS NOT NULL";
+    let read = |row: &Row<'_>| Ok((row.get::<_, i64>(0)?.cast_unsigned(), row.get::<_, i64>(1)?));
+    let (over, last_ms) = database.prepare_cached(sql)?.query_row([], read)?;
+    if over <= retention.always {
+        return Ok(None);
+    }
+    let own_ms = match retention.days {
+        0 => i64::MIN,
+        days => days_before(last_ms, days),
+    };
+    // Jobs and ticks tell the time too.
+    let before_ms = too_old_before_ms(database, retention)?.max(own_ms);
+    let sql = "SELECT application FROM application
+               WHERE finished_ms IS NOT NULL AND (?1 OR finished_ms < ?2) AND NOT EXISTS
+                   (SELECT 1 FROM container WHERE container.application = application.application AND ended_ms IS NULL)
+                   AND (NOT EXISTS (SELECT 1 FROM allocation WHERE allocation.queue = application.queue)
+                       OR finished_ms < (SELECT wall_ms FROM tick ORDER BY number DESC LIMIT 1))
+               ORDER BY finished_ms LIMIT 1";
+    let are_too_many = over > retention.most();
+    database.prepare_cached(sql)?.query_row(params![are_too_many, before_ms], |row| row.get(0)).optional()
 }
 
 fn failed(text: String) -> rusqlite::Error {

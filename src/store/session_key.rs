@@ -7,14 +7,13 @@ use rusqlite::{Connection, params};
 
 use crate::model::{SESSION_KEY_BYTES, SessionKey, from_hex, hex};
 
-use super::error::StoreError;
+use super::error::{StoreError, failed};
 use super::folder::at;
 use super::schema::{SESSION_KEY, meta};
 
 /// The key that the database has; one is drawn where it has none.
 pub(super) fn find_or_draw(database: &Connection, path: &Path) -> Result<SessionKey, StoreError> {
-    let failed = |action| move |source| StoreError::Database { action, path: path.to_owned(), source };
-    if let Some(kept) = meta::<String>(database, SESSION_KEY).map_err(failed("read"))? {
+    if let Some(kept) = meta::<String>(database, SESSION_KEY).map_err(failed("read", path))? {
         let bytes = from_hex(&kept).and_then(|bytes| bytes.try_into().ok());
         let wrong = || StoreError::Value {
             path: path.to_owned(),
@@ -27,7 +26,7 @@ pub(super) fn find_or_draw(database: &Connection, path: &Path) -> Result<Session
     let mut drawn = [0; SESSION_KEY_BYTES];
     getrandom::fill(&mut drawn).map_err(|error| at("draw a key for", path)(io::Error::other(error)))?;
     let sql = "INSERT INTO meta (key, value) VALUES (?1, ?2)";
-    database.execute(sql, params![SESSION_KEY, hex(&drawn)]).map_err(failed("write"))?;
+    database.execute(sql, params![SESSION_KEY, hex(&drawn)]).map_err(failed("write", path))?;
     Ok(SessionKey::new(drawn))
 }
 

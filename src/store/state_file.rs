@@ -15,14 +15,14 @@ use rusqlite::{Connection, OpenFlags};
 
 use super::backup::{checked_contents, copy_into};
 use super::database::known_version_of;
-use super::error::StoreError;
+use super::error::{StoreError, failed};
 use super::finished_jobs::FinishedJobReader;
 use super::folder::at;
 use super::ledger_reader::LedgerReader;
 use super::loaded_state::{LoadedState, StateReader};
 use super::options::StoreOptions;
 use super::steps::{self, VERSION};
-use super::stored_applications::StoredContainerReader;
+use super::stored_applications::StoredApplicationReader;
 
 /// Where the header of a database says whether it has a log, and the value for one that has none.
 const MODE_AT: usize = 18;
@@ -51,9 +51,8 @@ impl StateFile {
                 io::Error::new(io::ErrorKind::IsADirectory, "it is a folder; expected a state.db or a backup of one");
             return Err(at("read", file)(source));
         }
-        let failed = |action| move |source| StoreError::Database { action, path: file.to_owned(), source };
         let (is_single, has_log) = (is_single(file)?, has_content(&beside(file, "-wal")));
-        let source = source(file, has_log).map_err(failed("read"))?;
+        let source = source(file, has_log).map_err(failed("read", file))?;
         let version = known_version_of(&source, file)?;
         checked_contents(&source, file)?;
         let opened = match is_single && !has_log && version == VERSION {
@@ -61,10 +60,10 @@ impl StateFile {
             false => {
                 let folder = PrivateFolder::make()?;
                 let database = folder.0.join("state.db");
-                let mut copy = Connection::open(&database).map_err(failed("copy"))?;
-                copy_into(&source, &mut copy).map_err(failed("copy"))?;
-                copy.pragma_update(None, "journal_mode", "DELETE").map_err(failed("copy"))?;
-                steps::run_from(version, &copy, || {}).map_err(failed("migrate a copy of"))?;
+                let mut copy = Connection::open(&database).map_err(failed("copy", file))?;
+                copy_into(&source, &mut copy).map_err(failed("copy", file))?;
+                copy.pragma_update(None, "journal_mode", "DELETE").map_err(failed("copy", file))?;
+                steps::run_from(version, &copy, || {}).map_err(failed("migrate a copy of", file))?;
                 Self { database, _copy: Some(folder) }
             }
         };
@@ -83,8 +82,8 @@ impl StateFile {
         FinishedJobReader::new(&self.database)
     }
 
-    pub(crate) fn stored_containers(&self) -> StoredContainerReader {
-        StoredContainerReader::new(&self.database)
+    pub(crate) fn stored_applications(&self) -> StoredApplicationReader {
+        StoredApplicationReader::new(&self.database)
     }
 }
 

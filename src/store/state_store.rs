@@ -24,7 +24,7 @@ use super::options::StoreOptions;
 use super::queue::{Message, Queue};
 use super::schema::BUDGETS_KEPT_IN;
 use super::session_key;
-use super::stored_applications::{StoredApplicationReader, StoredContainerReader};
+use super::stored_applications::StoredApplicationReader;
 use super::writer::FactWriter;
 
 /// The state database. Dropping it closes it and only logs errors: prefer [`Store::close`].
@@ -50,7 +50,7 @@ impl Store {
         let path = folder.database()?;
         let (database, migration) = open_migrating(&path)?;
         let session_key = session_key::find_or_draw(&database, &path)?;
-        let loaded = loaded_state::load(&database, &path, &options)?;
+        let loaded = loaded_state::load(&database, &options).map_err(|error| error.of(&path))?;
         let held_migration = match migration {
             Some(migration) if !options.holds_migration => {
                 migration.commit(&database)?;
@@ -133,10 +133,6 @@ impl Store {
 
     pub(crate) fn stored_applications(&self) -> StoredApplicationReader {
         StoredApplicationReader::new(&self.path)
-    }
-
-    pub(crate) fn stored_containers(&self) -> StoredContainerReader {
-        StoredContainerReader::new(&self.path)
     }
 
     /// Follows what becomes durable from now on; none: it is followed already.

@@ -16,7 +16,7 @@ use crate::model::FactNumber;
 
 use super::counter_encoding::CounterNames;
 use super::durable::{Durable, Health, MissedUpdates, WriterCounts};
-use super::error::StoreError;
+use super::error::{StoreError, failed};
 use super::fact_feed::{FactBatch, FactFeed};
 use super::fact_sender::{Backlog, weight};
 use super::fault_point::FaultPoint;
@@ -25,8 +25,8 @@ use super::housekeeping::Housekeeping;
 use super::migration::Migration;
 use super::options::StoreOptions;
 use super::queue::{Message, Queue};
-use super::rows;
 use super::schema::{LAST_FACT, meta, set_meta};
+use super::tables;
 
 pub(super) struct FactWriter {
     pub(super) database: Connection,
@@ -174,7 +174,7 @@ impl FactWriter {
         let mut missed_updates = MissedUpdates::default();
         for batch in self.queue.batches.iter().take(batches) {
             for (number, fact) in (batch.first.0..).zip(&batch.facts).filter(|(number, _)| *number > recorded) {
-                rows::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
+                tables::record(&transaction, names, &mut missed_updates, FactNumber(number), fact)?;
                 last = Some(number);
                 FaultPoint::CommitFact.pass();
             }
@@ -289,11 +289,7 @@ impl FactWriter {
         FaultPoint::StopWritten.pass();
         let _ = self.database.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)");
         FaultPoint::StopCheckpointed.pass();
-        self.database.close().map_err(|(_, source)| StoreError::Database {
-            action: "close",
-            path: self.options.dir.clone(),
-            source,
-        })?;
+        self.database.close().map_err(|(_, source)| failed("close", &self.options.dir)(source))?;
         FaultPoint::StopClosed.pass();
         drop(self.folder);
         Ok(())

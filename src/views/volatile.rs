@@ -53,7 +53,7 @@ pub type LastExplanation = LastSaid<UnfinishedExplanation>;
 
 /// An explanation that the first reader finishes.
 #[derive(Clone, Debug)]
-pub struct UnfinishedExplanation {
+pub(crate) struct UnfinishedExplanation {
     explained: Explained,
     whole: OnceLock<Explanation>,
 }

@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use axum::http::Uri;
 
-use crate::engine::DeadlineFields;
+use crate::market::DeadlineFields;
 
 /// A request for the page, or for a change of a job by its forms.
 #[derive(Debug, Default, PartialEq, Eq)]

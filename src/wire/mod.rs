@@ -43,7 +43,7 @@ pub(crate) use task::{CleanupOutcome, SplitIndex, TaskBody};
 pub use task::{SkipRanges, Task};
 pub use task_status::{Phase, RecordRange, ReduceProgress, TaskStatus};
 pub use token::{Credentials, Token};
-pub(crate) use token::{DELEGATION_KIND, DelegationIdentifier, DelegationIdentifierError};
+pub(crate) use token::{DELEGATION_KIND, DelegationIdentifier};
 pub use tracker::{BEAT_DIGEST, ResourceStatus};
 pub(crate) use tracker::{
     HealthStatus, LACKS, REPLACES, SIGNED_OFF, STREAMING_ONLY, TaskTrackerStatus, given_worker_name,

@@ -1,56 +1,42 @@
 //! A change of a deadline as the fields of a request.
 
 use crate::api::{DueText, parse_duration_ms};
+use crate::market::DeadlineFields;
 use crate::model::PartsPerMillion;
 use crate::scheduler::constraint::{DeadlineChange, Due, NewDeadline};
 
-/// The fields as written; empty ones are not given.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct DeadlineFields {
-    /// `setDeadline`: a duration from now or a time; empty clears the deadline.
-    pub(crate) due: String,
-    pub(crate) map_time: String,
-    pub(crate) reduce_time: String,
-    pub(crate) filter_ratio: String,
-}
-
-impl DeadlineFields {
-    /// The change.
-    ///
-    /// # Errors
-    /// Which field is wrong, by the names of a form; the deadline is `setDeadline`.
-    pub(crate) fn change(&self) -> Result<DeadlineChange, String> {
-        let due = self.due.trim();
-        let times = [("mapTime", &self.map_time), ("reduceTime", &self.reduce_time)];
-        let ms = |(name, text): (&str, &String)| match text.trim() {
-            "" => Ok(None),
-            text => parse_duration_ms(text).map(Some).map_err(|error| format!("{name}: {text:?}: {error}")),
-        };
-        let [map_task_ms, reduce_task_ms] = times.map(ms);
-        let (map_task_ms, reduce_task_ms) = (map_task_ms?, reduce_task_ms?);
-        let filter_millionths = match self.filter_ratio.trim() {
-            "" => None,
-            text => {
-                let ratio = PartsPerMillion::parse(text);
-                Some(ratio.ok_or_else(|| format!("filterRatio: {text:?}: expected a decimal number, 0 or above"))?.0)
-            }
-        };
-        if due.is_empty() {
-            return match (map_task_ms, reduce_task_ms, filter_millionths) {
-                (None, None, None) => Ok(DeadlineChange::Clear),
-                _ => {
-                    Err("setDeadline is empty; expected a deadline beside mapTime, reduceTime and filterRatio"
-                        .to_owned())
-                }
-            };
+/// The change.
+///
+/// # Errors
+/// Which field is wrong, by the names of a form; the deadline is `setDeadline`.
+pub(crate) fn deadline_change(fields: &DeadlineFields) -> Result<DeadlineChange, String> {
+    let due = fields.due.trim();
+    let times = [("mapTime", &fields.map_time), ("reduceTime", &fields.reduce_time)];
+    let ms = |(name, text): (&str, &String)| match text.trim() {
+        "" => Ok(None),
+        text => parse_duration_ms(text).map(Some).map_err(|error| format!("{name}: {text:?}: {error}")),
+    };
+    let [map_task_ms, reduce_task_ms] = times.map(ms);
+    let (map_task_ms, reduce_task_ms) = (map_task_ms?, reduce_task_ms?);
+    let filter_millionths = match fields.filter_ratio.trim() {
+        "" => None,
+        text => {
+            let ratio = PartsPerMillion::parse(text);
+            Some(ratio.ok_or_else(|| format!("filterRatio: {text:?}: expected a decimal number, 0 or above"))?.0)
         }
-        let due = match due.parse() {
-            Ok(DueText::AfterMs(ms)) => Due::AfterMs(ms),
-            Ok(DueText::AtMs(ms)) => Due::AtMs(ms),
-            Err(error) => return Err(format!("setDeadline: {due:?}: {error}")),
+    };
+    if due.is_empty() {
+        return match (map_task_ms, reduce_task_ms, filter_millionths) {
+            (None, None, None) => Ok(DeadlineChange::Clear),
+            _ => Err("setDeadline is empty; expected a deadline beside mapTime, reduceTime and filterRatio".to_owned()),
         };
-        Ok(DeadlineChange::Set(NewDeadline { due, map_task_ms, reduce_task_ms, filter_millionths }))
     }
+    let due = match due.parse() {
+        Ok(DueText::AfterMs(ms)) => Due::AfterMs(ms),
+        Ok(DueText::AtMs(ms)) => Due::AtMs(ms),
+        Err(error) => return Err(format!("setDeadline: {due:?}: {error}")),
+    };
+    Ok(DeadlineChange::Set(NewDeadline { due, map_task_ms, reduce_task_ms, filter_millionths }))
 }
 
 #[cfg(test)]
@@ -59,7 +45,7 @@ mod tests {
 
     fn change(due: &str, map_time: &str, filter_ratio: &str) -> Result<DeadlineChange, String> {
         let [due, map_time, filter_ratio] = [due, map_time, filter_ratio].map(str::to_owned);
-        DeadlineFields { due, map_time, filter_ratio, ..DeadlineFields::default() }.change()
+        deadline_change(&DeadlineFields { due, map_time, filter_ratio, ..DeadlineFields::default() })
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub(crate) use application_request::{
 };
 pub use config::EngineConfig;
 pub(crate) use config::{HeartbeatConfig, HostLists};
-pub(crate) use deadline_fields::DeadlineFields;
+pub(crate) use deadline_fields::deadline_change;
 pub(crate) use event::{DelegationCall, DelegationRequest};
 pub use event::{Event, ReadSubmission};
 

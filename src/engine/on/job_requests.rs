@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{DeadlineFields, Engine, Reply, Wait};
+use crate::engine::core::{Engine, Reply, Wait, deadline_change};
 use crate::engine::state::{Caller, Fact, Refusal};
 use crate::market::{
-    Answer, DeadlineWords, Denial, JobAnswer, JobRequest, JobRequestError, MarketError, Operation, Role, ServletRequest,
+    Answer, Denial, JobAnswer, JobRequest, JobRequestError, MarketError, Operation, Role, ServletRequest,
 };
 use crate::model::{AttemptId, JobId, Now};
 use crate::wire::limits::excerpt;
@@ -86,12 +86,10 @@ impl Engine {
                 self.hold_job(job, is_on, caller, now)?;
                 self.job_answer(job, None)
             }
-            JobRequest::SetDeadline { job, words } => {
+            JobRequest::SetDeadline { job, fields } => {
                 self.known(job)?;
-                let DeadlineWords { due, map_time, reduce_time, filter_ratio } = words;
-                let fields = DeadlineFields { due, map_time, reduce_time, filter_ratio };
                 let refused = |error: String| JobRequestError::Refused(error.replace("setDeadline", "deadline"));
-                let change = fields.change().map_err(refused)?;
+                let change = deadline_change(&fields).map_err(refused)?;
                 done(self.set_deadline(job, change, caller, now).0)?;
                 self.job_answer(job, None)
             }

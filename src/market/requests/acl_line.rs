@@ -1,6 +1,7 @@
 //! Lines of the files that have keys, and what is wrong with them. No error has a key.
 
-const SHOWN_CHARACTERS: usize = 64;
+use crate::model::excerpt;
+
 pub(super) const BLANKS: [char; 2] = [' ', '\t'];
 /// What some editors put before the first line.
 pub(super) const BYTE_ORDER_MARK: char = '\u{feff}';
@@ -53,7 +54,7 @@ pub(super) fn has_control_character(fields: [&str; 3]) -> bool {
 /// The user's name, where something follows it: a lone word may be a key.
 pub(super) fn shown_word(line: &str) -> String {
     match line.split_once(BLANKS) {
-        Some((word, _)) => format!("{} …", word.chars().take(SHOWN_CHARACTERS).collect::<String>()),
+        Some((word, _)) => format!("{} …", excerpt(word)),
         None => "…".to_owned(),
     }
 }

@@ -38,7 +38,7 @@ pub enum JobRequest {
     },
     SetDeadline {
         job: JobId,
-        words: DeadlineWords,
+        fields: DeadlineFields,
     },
     Hold {
         job: JobId,
@@ -49,8 +49,8 @@ pub enum JobRequest {
 
 /// A change of a deadline as written; empty fields are not given.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct DeadlineWords {
-    /// `deadline`: a duration from now or a time; empty: `clear` is given instead.
+pub struct DeadlineFields {
+    /// A duration from now or a time; empty clears the deadline.
     pub(crate) due: String,
     pub(crate) map_time: String,
     pub(crate) reduce_time: String,

@@ -28,7 +28,7 @@ pub(crate) use error::{Denial, ErrorClass, JobDenied, OrderError};
 #[cfg(test)]
 pub(crate) use handle_request::HandledRequest;
 pub use handle_request::ServletRequest;
-pub(crate) use job_request::{DeadlineWords, JobAnswer, JobRequest, JobRequestError};
+pub(crate) use job_request::{DeadlineFields, JobAnswer, JobRequest, JobRequestError};
 pub(crate) use job_upload::JobUpload;
 pub(crate) use json_queries::Spans;
 pub use json_queries::{HistoryPage, StatementPage};

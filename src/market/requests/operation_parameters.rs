@@ -1,12 +1,12 @@
 //! Parameters of the operations that move money, ask something of a job or an attempt, or upload a file of a job.
 
 use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS};
-use crate::model::{AttemptId, Credits, JobId, QueueName};
+use crate::model::{AttemptId, Credits, JobId, QueueName, excerpt};
 
-use super::job_request::{DeadlineWords, JobRequest, JobRequestKind};
+use super::job_request::{DeadlineFields, JobRequest, JobRequestKind};
 use super::job_upload::{JobUpload, is_plain_path, parse_digest};
 use super::operation_kind::OperationKind;
-use super::query::{Operation, ParsedQuery, QueryError, SHOWN_CHARACTERS, decode, number, set_once};
+use super::query::{Operation, ParsedQuery, QueryError, decode, number, set_once};
 
 /// Longest period of an allowance, s: a hundred years.
 const MOST_EVERY_S: u32 = 3_153_600_000;
@@ -117,14 +117,14 @@ impl ParsedQuery {
                 let missing = QueryError::MissingParameter { operation, parameter: "priority" };
                 JobRequest::SetPriority { job, priority: priority.ok_or(missing)? }
             }
-            JobRequestKind::SetDeadline => JobRequest::SetDeadline { job: self.job()?, words: self.deadline()? },
+            JobRequestKind::SetDeadline => JobRequest::SetDeadline { job: self.job()?, fields: self.deadline()? },
             JobRequestKind::Hold => JobRequest::Hold { job: self.job()?, is_on: true },
             JobRequestKind::Release => JobRequest::Hold { job: self.job()?, is_on: false },
             JobRequestKind::LogTicket => JobRequest::LogTicket(self.attempt()?),
         })
     }
 
-    fn deadline(&self) -> Result<DeadlineWords, QueryError> {
+    fn deadline(&self) -> Result<DeadlineFields, QueryError> {
         let names = ["deadline", "clear", "mapTime", "reduceTime", "filterRatio"];
         let [due, clear, map_time, reduce_time, filter_ratio] = self.texts(names)?;
         let due = due.unwrap_or_default();
@@ -134,14 +134,11 @@ impl ParsedQuery {
         }
         let [map_time, reduce_time, filter_ratio] =
             [map_time, reduce_time, filter_ratio].map(Option::unwrap_or_default);
-        Ok(DeadlineWords { due, map_time, reduce_time, filter_ratio })
+        Ok(DeadlineFields { due, map_time, reduce_time, filter_ratio })
     }
 
     fn attempt(&self) -> Result<AttemptId, QueryError> {
-        let refused = || QueryError::AttemptId {
-            parameter: self.kind.parameter(),
-            value: self.value.chars().take(SHOWN_CHARACTERS).collect(),
-        };
+        let refused = || QueryError::AttemptId { parameter: self.kind.parameter(), value: excerpt(&self.value) };
         self.value.parse().map_err(|_| refused())
     }
 
@@ -170,10 +167,9 @@ impl ParsedQuery {
         }
         let missing = |parameter| QueryError::MissingParameter { operation: "upload", parameter };
         let (job, name) = (job.ok_or(missing("job"))?, name.ok_or(missing("name"))?);
-        let shown = |text: &str| text.chars().take(SHOWN_CHARACTERS).collect();
-        let job = job.parse().map_err(|_| QueryError::JobId { parameter: "job", value: shown(&job) })?;
+        let job = job.parse().map_err(|_| QueryError::JobId { parameter: "job", value: excerpt(&job) })?;
         if !is_plain_path(&name) {
-            return Err(QueryError::FileName(shown(&name)));
+            return Err(QueryError::FileName(excerpt(&name)));
         }
         Ok(JobUpload { job, name, sha256: parse_digest(&self.value).ok_or(QueryError::Digest)? })
     }
@@ -271,14 +267,14 @@ mod tests {
         assert_eq!(job_operation(&format!("failTask={ATTEMPT}")), killed(true));
         let raised = Operation::OfJob(JobRequest::SetPriority { job, priority: "HIGH".to_owned() });
         assert_eq!(job_operation(&format!("setJobPriority={JOB}&priority=HIGH")), Ok(raised));
-        let words = DeadlineWords { due: "20m".into(), map_time: "40s".into(), ..DeadlineWords::default() };
-        let set = Operation::OfJob(JobRequest::SetDeadline { job, words });
+        let fields = DeadlineFields { due: "20m".into(), map_time: "40s".into(), ..DeadlineFields::default() };
+        let set = Operation::OfJob(JobRequest::SetDeadline { job, fields });
         assert_eq!(job_operation(&format!("setJobDeadline={JOB}&deadline=20m&mapTime=40s")), Ok(set));
         for (name, is_on) in [("holdJob", true), ("releaseJob", false)] {
             let held = Operation::OfJob(JobRequest::Hold { job, is_on });
             assert_eq!(job_operation(&format!("{name}={JOB}")), Ok(held));
         }
-        let cleared = Operation::OfJob(JobRequest::SetDeadline { job, words: DeadlineWords::default() });
+        let cleared = Operation::OfJob(JobRequest::SetDeadline { job, fields: DeadlineFields::default() });
         assert_eq!(job_operation(&format!("setJobDeadline={JOB}&clear")), Ok(cleared));
     }
 

@@ -10,14 +10,12 @@ use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
 
 use crate::market::money::{AllowanceTerms, MOST_NOTE_CHARACTERS, Order};
-use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError};
+use crate::model::{Credits, CreditsError, JobId, QueueName, QueueNameError, excerpt};
 
 use super::job_request::JobRequest;
 use super::job_upload::JobUpload;
 use super::operation_kind::OperationKind;
 use super::report_request::ReportRequest;
-
-pub(super) const SHOWN_CHARACTERS: usize = 64;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ParsedQuery {
@@ -359,10 +357,7 @@ impl ParsedQuery {
 
 impl ParsedQuery {
     pub(crate) fn job(&self) -> Result<JobId, QueryError> {
-        let refused = || QueryError::JobId {
-            parameter: self.kind.parameter(),
-            value: self.value.chars().take(SHOWN_CHARACTERS).collect(),
-        };
+        let refused = || QueryError::JobId { parameter: self.kind.parameter(), value: excerpt(&self.value) };
         self.value.parse().map_err(|_| refused())
     }
 
@@ -407,7 +402,7 @@ pub(super) fn number<T: FromStr>(parameter: &'static str, value: Option<String>)
 
 /// Decodes one name or value of a form: `+` is a blank, `%XX` a byte of UTF-8.
 pub(super) fn decode(text: &str) -> Result<Cow<'_, str>, QueryError> {
-    let refuse = || QueryError::Encoding(text.chars().take(SHOWN_CHARACTERS).collect());
+    let refuse = || QueryError::Encoding(excerpt(text));
     let hex = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_hexdigit);
     let bytes = text.as_bytes();
     let broken = |(at, byte): (usize, &u8)| *byte == b'%' && !(hex(bytes.get(at + 1)) && hex(bytes.get(at + 2)));

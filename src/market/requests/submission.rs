@@ -2,7 +2,7 @@
 //! Recovered jobs are not authorized again.
 
 use crate::market::money::{Consumer, Market, MarketFact, Signature, SignedTextId};
-use crate::model::{Now, QueueName};
+use crate::model::{Now, QueueName, excerpt};
 
 use super::error::JobDenied;
 use super::signature::{JobSignature, SignatureError};
@@ -60,10 +60,10 @@ impl Market {
         if user == queue {
             return Ok(());
         }
-        let (queue, is_missing) = (beginning_of(queue), !self.accounts().contains_key(user));
+        let (queue, is_missing) = (excerpt(queue), !self.accounts().contains_key(user));
         match QueueName::new(user).ok().filter(|_| is_missing) {
             Some(_) => Err(JobDenied::NoQueue { queue, user: user.to_owned() }),
-            None => Err(JobDenied::QueueDiffers { queue, user: beginning_of(user) }),
+            None => Err(JobDenied::QueueDiffers { queue, user: excerpt(user) }),
         }
     }
 }
@@ -71,29 +71,23 @@ impl Market {
 /// An unknown user is refused as that, whatever else is wrong.
 fn check_known(user: &str, signature: &JobSignature) -> Result<(), JobDenied> {
     match signature {
-        JobSignature::NotVerified(SignatureError::UnknownUser) => Err(JobDenied::UnknownUser(beginning_of(user))),
+        JobSignature::NotVerified(SignatureError::UnknownUser) => Err(JobDenied::UnknownUser(excerpt(user))),
         _ => Ok(()),
     }
 }
 
 fn check_signer<'a>(user: &'a str, signature: &JobSignature) -> Result<Signature<'a>, JobDenied> {
     check_known(user, signature)?;
-    let refuse = |error| Err(JobDenied::Signature { user: beginning_of(user), error });
+    let refuse = |error| Err(JobDenied::Signature { user: excerpt(user), error });
     match signature {
         JobSignature::Missing => Err(JobDenied::MissingSignature),
         JobSignature::MissingTimestamp => Err(JobDenied::MissingTimestamp),
         JobSignature::NotVerified(error) => refuse(*error),
-        JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(beginning_of(text))),
+        JobSignature::BadTimestamp(text) => Err(JobDenied::BadTimestamp(excerpt(text))),
         JobSignature::Verified { user: signer, .. } if signer.user != user => refuse(SignatureError::Mismatch),
         JobSignature::Verified { user: signer, timestamp_ms } => {
             let (consumer, text) = (Consumer::Job, SignedTextId::default());
             Ok(Signature { consumer, user, key_id: signer.key_id, timestamp_ms: *timestamp_ms, text })
         }
     }
-}
-
-const SHOWN_CHARACTERS: usize = 64;
-
-fn beginning_of(text: &str) -> String {
-    text.chars().take(SHOWN_CHARACTERS).collect()
 }

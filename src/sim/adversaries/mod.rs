@@ -4,4 +4,4 @@
 mod player_plan;
 mod players;
 
-pub(super) use player_plan::{EIGHTH, FREE_DISK_BYTES, JobShape, STREAM, Scheme, plan_players};
+pub(super) use player_plan::{EIGHTH, FREE_DISK_BYTES, JobShape, STREAM, plan_players};

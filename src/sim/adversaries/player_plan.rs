@@ -2,14 +2,7 @@
 
 use crate::model::{Capability, Credits};
 use crate::sim::random::Random;
-
-#[derive(Clone, Debug)]
-pub(in crate::sim) struct PlayerPlan {
-    pub(crate) name: String,
-    pub(crate) budget: Credits,
-    pub(crate) rate: Credits,
-    pub(crate) scheme: Scheme,
-}
+use crate::sim::user_plan::{Scheme, UserPlan};
 
 /// The smallest part of a credit that plain bids use: an eighth.
 pub(in crate::sim) const EIGHTH: i128 = 125_000_000_000;
@@ -20,7 +13,7 @@ pub(in crate::sim) const STREAM: u64 = 5_000;
 /// What the disks of trackers have room for while there are players, bytes.
 pub(in crate::sim) const FREE_DISK_BYTES: i64 = 1 << 30;
 /// The players of a seed: a steady bidder, and those who play one or two of the schemes beside it.
-pub(in crate::sim) fn plan_players(seed: u64, has_containers: bool) -> Vec<PlayerPlan> {
+pub(in crate::sim) fn plan_players(seed: u64, has_containers: bool) -> Vec<UserPlan> {
     let mut random = Random::stream(seed, PLAN_STREAM);
     let of_tasks: &[&[Scheme]] = &[
         &[Scheme::ClockPlayer],
@@ -40,49 +33,33 @@ pub(in crate::sim) fn plan_players(seed: u64, has_containers: bool) -> Vec<Playe
         schemes.extend(choices.remove(place));
     }
     let numbered = schemes.into_iter().enumerate();
-    numbered.map(|(number, scheme)| PlayerPlan::new(number, scheme, &mut random)).collect()
+    numbered.map(|(number, scheme)| plan_player(number, scheme, &mut random)).collect()
 }
 
-impl PlayerPlan {
-    fn new(number: usize, scheme: Scheme, random: &mut Random) -> Self {
-        let name = match scheme {
-            Scheme::Steady => "steady".to_owned(),
-            Scheme::ClockPlayer => "clock".to_owned(),
-            Scheme::Phantom => format!("phantom{number}"),
-            Scheme::Hoarder => "hoarder".to_owned(),
-            Scheme::Clinger => "clinger".to_owned(),
-            Scheme::Splitter => format!("splitter{number}"),
-            Scheme::Flipper => "flipper".to_owned(),
-            Scheme::FreeRider => "rider".to_owned(),
-        };
-        let eighths = match scheme {
-            Scheme::Steady | Scheme::ClockPlayer | Scheme::Clinger => random.between(4, 40),
-            Scheme::Phantom => random.between(80, 7_200),
-            Scheme::Hoarder => random.between(80, 400),
-            Scheme::Splitter | Scheme::Flipper => random.between(1, 8),
-            Scheme::FreeRider => 0,
-        };
-        let rate = match scheme {
-            Scheme::FreeRider => Credits::from_units(1),
-            _ => Credits::from_units(i128::from(eighths) * EIGHTH),
-        };
-        let budget = Credits::from_units(i128::from(random.between(100_000, 10_000_000)) * EIGHTH);
-        Self { name, budget, rate, scheme }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::sim) enum Scheme {
-    /// Honest: a constant bid, and always more to run than there are slots.
-    Steady,
-    ClockPlayer,
-    Phantom,
-    Hoarder,
-    Clinger,
-    Splitter,
-    Flipper,
-    /// Bids next to nothing and runs for long on what others leave; a phantom helps it.
-    FreeRider,
+fn plan_player(number: usize, scheme: Scheme, random: &mut Random) -> UserPlan {
+    let name = match scheme {
+        Scheme::Steady => "steady".to_owned(),
+        Scheme::ClockPlayer => "clock".to_owned(),
+        Scheme::Phantom => format!("phantom{number}"),
+        Scheme::Hoarder => "hoarder".to_owned(),
+        Scheme::Clinger => "clinger".to_owned(),
+        Scheme::Splitter => format!("splitter{number}"),
+        Scheme::Flipper => "flipper".to_owned(),
+        Scheme::FreeRider => "rider".to_owned(),
+    };
+    let eighths = match scheme {
+        Scheme::Steady | Scheme::ClockPlayer | Scheme::Clinger => random.between(4, 40),
+        Scheme::Phantom => random.between(80, 7_200),
+        Scheme::Hoarder => random.between(80, 400),
+        Scheme::Splitter | Scheme::Flipper => random.between(1, 8),
+        Scheme::FreeRider => 0,
+    };
+    let rate = match scheme {
+        Scheme::FreeRider => Credits::from_units(1),
+        _ => Credits::from_units(i128::from(eighths) * EIGHTH),
+    };
+    let budget = Credits::from_units(i128::from(random.between(100_000, 10_000_000)) * EIGHTH);
+    UserPlan { name, budget: Some(budget), rate, scheme: Some(scheme) }
 }
 
 /// What tasks of a job do, where its submitter decides that.

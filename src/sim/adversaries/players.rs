@@ -10,9 +10,10 @@ use crate::sim::cuts::Part;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{MoneyChange, Violation};
 use crate::sim::random::Random;
+use crate::sim::user_plan::Scheme;
 use crate::sim::world::World;
 
-use super::player_plan::{JobShape, ONE_SLOT, Scheme};
+use super::player_plan::{JobShape, ONE_SLOT};
 
 /// Jobs that players may submit beyond those of the honest.
 const MORE_LIVE_JOBS: usize = 30;

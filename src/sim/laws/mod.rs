@@ -36,8 +36,8 @@ use crate::mapreduce::JobFact;
 use crate::market::MarketFact;
 use crate::model::{ApplicationId, AttemptId, ContainerId, FactNumber, JobId, Kind, Now, PerKind, PerPool};
 
-use super::adversaries::Scheme;
 use super::plan::{Plan, tick_interval_ms};
+use super::user_plan::Scheme;
 pub use law::{Law, Violation};
 pub(super) use nodes::HeartbeatOutcome;
 

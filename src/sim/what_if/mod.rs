@@ -9,7 +9,7 @@ mod recording;
 
 pub(crate) use comparison::{PlayedUnder, compare};
 pub use play::{Play, PlayOptions};
+pub(crate) use recording::MarketChange;
 #[cfg(test)]
 pub(crate) use recording::Played;
 pub use recording::{JobTimes, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
-pub(crate) use recording::{MarketChange, RecordedOrder};

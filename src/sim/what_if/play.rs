@@ -12,7 +12,9 @@ use crate::engine::{
     SubmissionReply,
 };
 use crate::mapreduce::{AttemptRole, JobFact, JobSpec};
-use crate::market::{BudgetLine, JobSignature, KeyId, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser};
+use crate::market::{
+    BudgetLine, JobSignature, KeyId, Order, ParsedQuery, Role as MarketRole, ServletRequest, VerifiedUser,
+};
 use crate::model::{
     AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, Identifier, JobId, Kind, Now, PerKind, QueueName,
     RunState,
@@ -22,7 +24,7 @@ use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
 use super::play_tracker::{MapsDone, PlayTracker, PlayedAttempt};
-use super::recording::{MarketChange, Played, PlayedJob, RecordedOrder, Recording, TaskTimes, mean};
+use super::recording::{MarketChange, Played, PlayedJob, Recording, TaskTimes, mean};
 
 #[derive(Clone, Debug)]
 pub struct PlayOptions {
@@ -557,7 +559,7 @@ impl Play<'_> {
                 format!("setSpending={rate}&queue={queue}")
             }
             MarketChange::Order(_) | MarketChange::OrderTakenBack(_) if !self.options.with_orders => return,
-            MarketChange::Order(RecordedOrder { job, deadline_ms, max_rate, max_cost }) => {
+            MarketChange::Order(Order { job, deadline_ms, max_rate, max_cost }) => {
                 let max_cost = max_cost.map(|cost: Credits| format!("&maxCost={cost}")).unwrap_or_default();
                 format!("bid={job}&deadline={deadline_ms}&maxRate={max_rate}{max_cost}")
             }

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::mapreduce::{JobSpec, SplitTable};
+use crate::market::Order;
 use crate::model::{Credits, JobId, Kind, PerKind, QueueName, RunState};
 use crate::scheduler::constraint::DeadlineSpec;
 
@@ -90,16 +91,8 @@ pub enum MarketChange {
     Money(QueueName, Credits),
     Bid(QueueName, Credits),
     /// An order stands, or is changed.
-    Order(RecordedOrder),
+    Order(Order),
     OrderTakenBack(JobId),
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RecordedOrder {
-    pub(crate) job: JobId,
-    pub(crate) deadline_ms: i64,
-    pub(crate) max_rate: Credits,
-    pub(crate) max_cost: Option<Credits>,
 }
 
 impl Recording {

@@ -39,20 +39,8 @@ pub(super) struct Movements {
     pub(super) note: Vec<String>,
 }
 
-/// One entry as it is stored.
-struct Entry {
-    number: i64,
-    wall_ms: i64,
-    reason: String,
-    debit: String,
-    credit: String,
-    amount: Credits,
-    made_by: String,
-    note: String,
-}
-
 pub(super) fn ends(ledger: &LedgerReader) -> Result<LedgerEnds, PostgresError> {
-    let read = |database: &mut Connection| {
+    let read = |database: &Connection| {
         let last = "SELECT number FROM ledger ORDER BY number DESC LIMIT 1";
         let last = database.query_row(last, [], |row| row.get(0)).optional()?.unwrap_or(0);
         Ok(LedgerEnds { last, compacted: meta(database, FOLDED_THROUGH)?.unwrap_or(0) })
@@ -62,18 +50,16 @@ pub(super) fn ends(ledger: &LedgerReader) -> Result<LedgerEnds, PostgresError> {
 
 /// The next movements after an entry, and what the ledger had at that moment.
 pub(super) fn movements_after(ledger: &LedgerReader, number: i64) -> Result<(LedgerEnds, Movements), PostgresError> {
-    let read = |database: &mut Connection| {
-        // Compaction must not move entries between two reads.
-        let moment = database.transaction()?;
-        let compacted = meta(&moment, FOLDED_THROUGH)?.unwrap_or(0);
+    let read = |database: &Connection| {
+        let compacted = meta(database, FOLDED_THROUGH)?.unwrap_or(0);
         let mut movements = Movements { last: number, ..Movements::default() };
         let sql =
             "SELECT number, wall_ms, reason, debit, credit, amount_units, coalesce(made_by, ''), coalesce(note, '')
                    FROM ledger WHERE number > ?1 ORDER BY number LIMIT ?2";
-        let mut select = moment.prepare(sql)?;
+        let mut select = database.prepare(sql)?;
         let mut rows = select.query([number, BATCH_ENTRIES as i64])?;
         while let Some(row) = rows.next()? {
-            movements.add(Entry::read(row)?);
+            movements.add(row)?;
         }
         Ok((LedgerEnds { last: movements.last, compacted }, movements))
     };
@@ -82,7 +68,7 @@ pub(super) fn movements_after(ledger: &LedgerReader, number: i64) -> Result<(Led
 
 /// Of each account the sum of its movements up to an entry, in units, where it is not 0.
 pub(super) fn sums_through(ledger: &LedgerReader, number: i64) -> Result<BTreeMap<String, i128>, PostgresError> {
-    let read = |database: &mut Connection| {
+    let read = |database: &Connection| {
         let mut sums: BTreeMap<String, i128> = BTreeMap::new();
         let mut select = database.prepare("SELECT debit, credit, amount_units FROM ledger WHERE number <= ?1")?;
         let mut rows = select.query([number])?;
@@ -107,34 +93,20 @@ impl Movements {
         self.ledger.is_empty()
     }
 
-    /// A transfer moves the money of two accounts.
-    fn add(&mut self, entry: Entry) {
-        self.last = entry.number;
-        let taken = Credits::from_units(-entry.amount.units());
-        for (account, amount) in [(&entry.debit, taken), (&entry.credit, entry.amount)] {
-            let Some(account) = account.strip_prefix(QUEUE) else { continue };
-            self.ledger.push(entry.number);
+    /// Adds an entry; a transfer moves the money of two accounts.
+    fn add(&mut self, entry: &Row<'_>) -> rusqlite::Result<()> {
+        self.last = entry.get(0)?;
+        let amount = units_column(entry, 5)?;
+        for (side, amount) in [(3, Credits::from_units(-amount.units())), (4, amount)] {
+            let Some(account) = entry.get_ref(side)?.as_str()?.strip_prefix(QUEUE) else { continue };
+            self.ledger.push(self.last);
             self.account.push(account.to_owned());
-            self.wall_ms.push(entry.wall_ms);
-            self.reason.push(entry.reason.clone());
+            self.wall_ms.push(entry.get(1)?);
+            self.reason.push(entry.get(2)?);
             self.amount.push(amount.to_string());
-            self.made_by.push(entry.made_by.clone());
-            self.note.push(entry.note.clone());
+            self.made_by.push(entry.get(6)?);
+            self.note.push(entry.get(7)?);
         }
-    }
-}
-
-impl Entry {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            number: row.get(0)?,
-            wall_ms: row.get(1)?,
-            reason: row.get(2)?,
-            debit: row.get(3)?,
-            credit: row.get(4)?,
-            amount: units_column(row, 5)?,
-            made_by: row.get(6)?,
-            note: row.get(7)?,
-        })
+        Ok(())
     }
 }

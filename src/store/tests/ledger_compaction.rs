@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::database::open_for_writing;
+use crate::store::options::DAY_MS;
 
 /// Day 20000 since the epoch.
 const DAY_0_MS: i64 = 20_000 * DAY_MS;

@@ -24,8 +24,7 @@ fn folder_of_version_1() -> (tempfile::TempDir, PathBuf) {
 }
 
 fn version_of(path: &Path) -> u32 {
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY;
-    let database = Connection::open_with_flags(path, flags).unwrap();
+    let database = open_read_only(path).unwrap();
     database.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
 }
 

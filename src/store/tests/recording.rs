@@ -198,9 +198,7 @@ fn play(recording: &Recording, is_market: bool) -> (Played, Vec<Fact>) {
 }
 
 fn read_back(facts: &[Fact]) -> Recording {
-    let database = recorded(facts);
-    let loader = Loader::new(&database, Path::new("memory"));
-    load(&loader, RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
+    load(&recorded(facts), RecordedSpan { since_ms: i64::MIN, until_ms: i64::MAX }).unwrap()
 }
 
 proptest! {

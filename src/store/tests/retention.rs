@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::model::Credits;
+use crate::store::options::DAY_MS;
 use crate::store::schema;
 
 const NOW_MS: i64 = 20_000 * DAY_MS;
@@ -202,4 +204,82 @@ proptest! {
         prop_assert!(jobs == 0 || left <= jobs.max(always));
         prop_assert!(days > 0 || left == finished.min(retention(jobs, days, always).most()));
     }
+}
+
+fn count(database: &Connection, table: &str) -> i64 {
+    database.query_row(&format!("SELECT count(*) FROM {table}"), [], |row| row.get(0)).unwrap()
+}
+
+#[test]
+fn those_that_are_too_old_go_by_the_time_of_the_last_end_of_anything() {
+    let mut database = schema::in_memory().unwrap();
+    for day in [1, 2, 6, 9] {
+        database
+            .execute(
+                "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?2, '{}', x'', '{}', NULL)",
+                params![day, day * DAY_MS],
+            )
+            .unwrap();
+    }
+    let retention = Retention { jobs: 100, days: 5, always: 1 };
+    let left = |database: &mut Connection| {
+        while delete_applications(database, &retention, 100).unwrap() {}
+        database.query_row("SELECT min(number) FROM application", [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    assert_eq!(left(&mut database), 6, "five days before the last end of an application");
+    let job = "INSERT INTO job (job, accept_order, submit_ms, spec, splits, priority, state, finish_ms)
+               VALUES ('j', 1, 0, '{}', x'', 'NORMAL', 'SUCCEEDED', ?1)";
+    database.execute(job, params![12 * DAY_MS]).unwrap();
+    assert_eq!(left(&mut database), 9);
+}
+
+#[test]
+fn the_oldest_go_with_their_containers_and_those_with_live_ones_stay() {
+    let mut database = schema::in_memory().unwrap();
+    for number in 1..=5 {
+        database
+            .execute(
+                "INSERT INTO application VALUES (?1, 1, ?1, 'u', 'q', ?1, 'FINISHED', ?1, '{}', x'', '{}', NULL)",
+                params![number],
+            )
+            .unwrap();
+        for container in 1..=10 {
+            // A container of the oldest lives.
+            let ended_ms = (number > 1).then_some(5);
+            database
+                .execute(
+                    "INSERT INTO container VALUES (?1, ?2, 'S', 0, 0, 1, 1, 1, ?3, '{}', NULL, NULL, NULL, NULL)",
+                    params![number, container, ended_ms],
+                )
+                .unwrap();
+        }
+    }
+    // What they have cost, of two queues.
+    database.execute("UPDATE application SET queue = 'p' WHERE number = 2", []).unwrap();
+    let sql = "INSERT INTO application_cost VALUES (?1, 7, ?1 * 10, 'x', ?1 || '000000000000', ?1 * 1000)";
+    for number in 1..=4 {
+        database.execute(sql, params![number]).unwrap();
+    }
+    let sums = |database: &Connection| -> Vec<String> {
+        let sql = "SELECT queue || ' ' || sum(slots) || ' ' || sum(units) FROM (
+                       SELECT queue, container_slots AS slots, CAST(cost_units AS INTEGER) AS units
+                           FROM application_cost JOIN application USING (application)
+                       UNION ALL
+                       SELECT queue, container_slots, CAST(cost_units AS INTEGER) FROM deleted_application_cost)
+                   GROUP BY queue ORDER BY queue";
+        database.prepare(sql).unwrap().query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+    };
+    let before = sums(&database);
+    assert_eq!(before, ["p 20 2000000000000", "q 80 8000000000000"]);
+    let retention = Retention { jobs: 3, days: 0, always: 1 };
+    let mut steps = 0;
+    while delete_applications(&mut database, &retention, 4).unwrap() {
+        steps += 1;
+        assert!(steps < 20);
+    }
+    assert_eq!((count(&database, "application"), count(&database, "container")), (3, 30));
+    let left: i64 = database.query_row("SELECT min(number) FROM application", [], |row| row.get(0)).unwrap();
+    assert_eq!(left, 1, "the one with a live container");
+    assert_eq!(sums(&database), before, "no cost is lost");
+    assert_eq!((count(&database, "application_cost"), count(&database, "deleted_application_cost")), (2, 2));
 }

@@ -2,8 +2,7 @@
 
 use super::*;
 use crate::store::database::open_for_writing;
-
-const DAY_MS: i64 = 86_400_000;
+use crate::store::options::DAY_MS;
 
 struct Scratch {
     database: Connection,

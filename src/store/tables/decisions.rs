@@ -1,31 +1,29 @@
 //! Rows of decisions: the newest stay, and those about jobs that are not over.
 
-use rusqlite::{Connection, Transaction, params};
+use rusqlite::{Connection, params};
 
 use crate::engine::Decision;
 use crate::model::FactNumber;
 use crate::store::enum_text::json;
-use crate::store::error::StoreError;
-use crate::store::loader::Loader;
+use crate::store::loader::{LoadError, bound, from_json, rows, unsigned};
 
-pub(super) fn add(transaction: &Transaction<'_>, number: FactNumber, decision: &Decision) -> rusqlite::Result<()> {
+use super::row_writer::RowWriter;
+
+pub(super) fn add(writer: &RowWriter<'_>, decision: &Decision) -> rusqlite::Result<()> {
     let job = decision.job().map(|job| job.to_string());
-    transaction
-        .prepare_cached("INSERT INTO decision (number, job, decision) VALUES (?1, ?2, ?3)")?
-        .execute(params![number.0.cast_signed(), job, json(decision)?])
-        .map(drop)
+    let insert = "INSERT INTO decision (number, job, decision) VALUES (?1, ?2, ?3)";
+    writer.execute(insert, params![writer.fact(), job, json(decision)?])
 }
 
 /// With their numbers, the oldest first.
-pub(in crate::store) fn load_decisions(loader: &Loader<'_>) -> Result<Vec<(FactNumber, Decision)>, StoreError> {
+pub(in crate::store) fn load_decisions(database: &Connection) -> Result<Vec<(FactNumber, Decision)>, LoadError> {
     let sql = "SELECT number, decision FROM decision ORDER BY number DESC LIMIT ?1";
-    let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, i64>(0)?, row.get::<_, String>(1)?));
-    let rows = loader.rows_with(sql, [i64::try_from(DECISIONS_KEPT).unwrap_or(i64::MAX)], read)?;
-    let typed = rows.into_iter().rev().map(|(number, text)| {
-        let wrong = |_| loader.wrong("decision.decision", text.clone(), "a decision, JSON");
-        Ok((FactNumber(number.cast_unsigned()), serde_json::from_str(&text).map_err(wrong)?))
-    });
-    typed.collect()
+    let mut found = rows(database, sql, [bound(DECISIONS_KEPT)], |row| {
+        let decision = from_json("decision.decision", row.get(1)?, "a decision, JSON")?;
+        Ok((FactNumber(unsigned(row, 0)?), decision))
+    })?;
+    found.reverse();
+    Ok(found)
 }
 
 /// The newest decisions that stay whatever they are about.
@@ -42,8 +40,7 @@ fn prune_beyond(database: &Connection, kept: usize, limit_rows: usize) -> rusqli
                    WHERE number <= (SELECT number FROM decision ORDER BY number DESC LIMIT 1 OFFSET ?1)
                        AND NOT EXISTS (SELECT 1 FROM job WHERE job.job = decision.job AND finish_ms IS NULL)
                    ORDER BY number LIMIT ?2)";
-    let bounds = [kept, limit_rows].map(|bound| i64::try_from(bound).unwrap_or(i64::MAX));
-    Ok(database.prepare_cached(sql)?.execute(params![bounds[0], bounds[1]])? == limit_rows)
+    Ok(database.prepare_cached(sql)?.execute([bound(kept), bound(limit_rows)])? == limit_rows)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints the size and shape of `src` in numbers, without its tests: `tests/tidy/numbers.py [--list WORD] [ROOT]`.
 
-`--list` names what one line counts: `methods`, `twins`, `names`, `policy`, `long` or `fields`.
+`--list` names what one line counts: `circles`, `methods`, `twins`, `names`, `policy`, `long` or `fields`.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import re
 LONGEST_FUNCTION = 60
 TWIN_FIELDS = 3
 TYPE = re.compile(r"\b(?:struct|enum|trait|union)\s+([A-Z]\w*)|^\s*(?:pub(?:\([^)]*\))?\s+)?type\s+([A-Z]\w*)", re.M)
+IMPL = re.compile(r"^impl(?:<[^{]*?>)?\s+([A-Z]\w*)(?:<[^{]*?>)?\s*(?:where[^{]*)?\{", re.M)
 ITEM = r"(?:async |const |unsafe )*(?:fn|struct|enum|trait|type|const|static|mod|use)\b"
 LITERAL = re.compile(
     r"""//[^\n]*|/\*.*?\*/|\b(?:br|cr|r)(#*)".*?"\1|b?"(?:\\.|[^"\\])*"|b?'(?:\\.[^']*|[^'\\\n])'""", re.S
@@ -70,8 +71,7 @@ class File:
 
     def implemented(self):
         """Names of the types that it has inherent methods for."""
-        impls = re.finditer(r"^impl(?:<[^{]*?>)?\s+([A-Z]\w*)(?:<[^{]*?>)?\s*(?:where[^{]*)?\{", self.code, re.M)
-        return {found[1] for found in impls}
+        return {found[1] for found in IMPL.finditer(self.code)}
 
     def functions(self):
         """Name, line and number of lines of each function."""
@@ -109,6 +109,43 @@ def twins(files):
     return found
 
 
+def call_circles(files):
+    """Circles of files by calls of methods of one type: files with methods of it whose methods call each other's by `self`."""
+    homes, calls = collections.defaultdict(lambda: collections.defaultdict(set)), collections.defaultdict(list)
+    for file in files:
+        room = "/".join(file.path.split("/")[:2])
+        for found in IMPL.finditer(file.code):
+            body = file.code[found.end():closed_at(file.code, found.start())]
+            kind = (room, found[1])
+            for method in re.finditer(r"\bfn (\w+)", body):
+                homes[kind][method[1]].add(file.path)
+            calls[kind].append((file.path, set(re.findall(r"\bself\s*\.(\w+)\s*\(", body))))
+    found = []
+    for kind, bodies in sorted(calls.items()):
+        reached = collections.defaultdict(set)
+        for path, names in bodies:
+            for name in names:
+                reached[path] |= homes[kind][name] if len(homes[kind][name]) == 1 else set()
+        found += [f"{kind[1]} in {kind[0]}: {', '.join(circle)}" for circle in strongly_connected(reached)]
+    return found
+
+
+def strongly_connected(reached):
+    """Groups of two and more that reach each other."""
+    def all_from(start):
+        seen, left = set(), [start]
+        while left:
+            for other in reached.get(left.pop(), ()):
+                if other not in seen:
+                    seen.add(other)
+                    left.append(other)
+        return seen
+    closure = {node: all_from(node) for node in list(reached)}
+    groups = {frozenset(other for other in closure[node] if node in closure.get(other, ()) and other != node) | {node}
+              for node in closure}
+    return [sorted(group) for group in groups if len(group) > 1]
+
+
 def repeated_names(files):
     """Names that more than one type has."""
     places = collections.defaultdict(list)
@@ -125,13 +162,14 @@ def is_policy(path):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--list", choices=["methods", "twins", "names", "policy", "long", "fields"])
+    parser.add_argument("--list", choices=["circles", "methods", "twins", "names", "policy", "long", "fields"])
     parser.add_argument("root", nargs="?", default=pathlib.Path(__file__).parents[2], type=pathlib.Path)
     options = parser.parse_args()
     every = [File(options.root, path) for path in sorted((options.root / "src").rglob("*.rs"))]
     files = [file for file in every if not re.search(r"/tests(/|\.rs$)|_laws\.rs$", file.path)]
     comments = sum(len(re.findall(r"^\s*//", file.text, re.M)) for file in every)
     found = {
+        "circles": call_circles(files),
         "methods": [file.path for file in files if only_adds_methods(file)],
         "twins": twins(files),
         "names": repeated_names(files),
@@ -150,6 +188,7 @@ def main():
         ("comment lines, with those of tests", comments),
         ("files, with those of tests", len(every)),
         ("files that only add methods to a type defined elsewhere", len(found["methods"])),
+        ("circles of files by calls of methods of one type", len(found["circles"])),
         (f"pairs of structs of {TWIN_FIELDS} fields and more that share 3/4 of the larger's", len(found["twins"])),
         ("type names given twice or more", len(found["names"])),
         ("lines with `PolicyConfig::X` outside the policies", len(found["policy"])),

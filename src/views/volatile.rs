@@ -53,7 +53,7 @@ pub type LastExplanation = LastSaid<UnfinishedExplanation>;
 
 /// An explanation that the first reader finishes.
 #[derive(Clone, Debug)]
-pub(crate) struct UnfinishedExplanation {
+pub struct UnfinishedExplanation {
     explained: Explained,
     whole: OnceLock<Explanation>,
 }

@@ -47,6 +47,14 @@ pub enum AttemptState {
     KilledUnclean,
 }
 
+names!(RunState {
+    Prep = "PREP",
+    Running = "RUNNING",
+    Succeeded = "SUCCEEDED",
+    Failed = "FAILED",
+    Killed = "KILLED",
+});
+
 names!(Priority {
     VeryHigh = "VERY_HIGH",
     High = "HIGH",

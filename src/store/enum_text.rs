@@ -1,18 +1,8 @@
 //! Texts of values in the database: Hadoop's own names of enums, and values as JSON in a column.
 
 use crate::mapreduce::{AttemptRole, KillRequest};
-use crate::model::{AttemptState, Priority, RunState};
+use crate::model::{AttemptState, Priority};
 use crate::wire::CompletionStatus;
-
-pub(super) fn run_state(state: RunState) -> &'static str {
-    match state {
-        RunState::Prep => "PREP",
-        RunState::Running => "RUNNING",
-        RunState::Succeeded => "SUCCEEDED",
-        RunState::Failed => "FAILED",
-        RunState::Killed => "KILLED",
-    }
-}
 
 pub(super) fn attempt_state(state: AttemptState) -> &'static str {
     match state {
@@ -68,11 +58,6 @@ pub(super) fn role(role: AttemptRole) -> &'static str {
 /// The value with this text.
 fn parse<T: Copy>(all: &[T], name: fn(T) -> &'static str, text: &str) -> Option<T> {
     all.iter().copied().find(|value| name(*value) == text)
-}
-
-pub(super) fn parse_run_state(text: &str) -> Option<RunState> {
-    use RunState as S;
-    parse(&[S::Prep, S::Running, S::Succeeded, S::Failed, S::Killed], run_state, text)
 }
 
 pub(super) fn parse_attempt_state(text: &str) -> Option<AttemptState> {

@@ -9,7 +9,6 @@ use crate::mapreduce::{CounterValues, JobOutcome, StoredJob};
 use crate::model::{JobId, RunState};
 
 use super::counter_encoding::StoredCounters;
-use super::enum_text;
 use super::error::StoreError;
 use super::finished_jobs::FinishedJobReader;
 use super::loaded_jobs::finished_with_tasks;
@@ -67,7 +66,7 @@ impl FinishedJobReader {
             return Ok(None);
         };
         let Some(job) = finished_with_tasks(&loader, id)?.filter(|_| !is_written) else { return Ok(None) };
-        let outcome = match enum_text::parse_run_state(&state) {
+        let outcome = match RunState::from_name(&state) {
             Some(RunState::Succeeded) => JobOutcome::Succeeded,
             Some(RunState::Failed) => JobOutcome::Failed,
             Some(RunState::Killed) => JobOutcome::Killed,

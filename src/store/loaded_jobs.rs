@@ -191,7 +191,7 @@ impl UnfinishedRow {
     fn typed(self, loader: &Loader<'_>) -> Result<StoredJob, StoreError> {
         let spec = spec_of(loader, self.spec)?;
         let splits = splits_of(loader, &self.job, &self.splits, &spec)?;
-        let is_running = match enum_text::parse_run_state(&self.state) {
+        let is_running = match RunState::from_name(&self.state) {
             Some(RunState::Prep) => false,
             Some(RunState::Running) => true,
             _ => return Err(loader.wrong("job.state", self.state, "PREP or RUNNING of an unfinished job")),
@@ -360,7 +360,7 @@ fn estimate(loader: &Loader<'_>, text: String) -> Result<JobEstimate, StoreError
 }
 
 fn outcome_of(loader: &Loader<'_>, column: &'static str, text: String) -> Result<JobOutcome, StoreError> {
-    match enum_text::parse_run_state(&text) {
+    match RunState::from_name(&text) {
         Some(RunState::Succeeded) => Ok(JobOutcome::Succeeded),
         Some(RunState::Failed) => Ok(JobOutcome::Failed),
         Some(RunState::Killed) => Ok(JobOutcome::Killed),

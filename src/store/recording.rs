@@ -10,7 +10,7 @@ use rusqlite::{Row, params};
 use crate::engine::SchedulerChoice;
 use crate::mapreduce::AttemptRole;
 use crate::market::{LedgerAccount, Reason};
-use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, QueueName};
+use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, QueueName, RunState};
 use crate::sim::what_if::{
     JobTimes, MarketChange, RecordedJob, RecordedMarket, RecordedOrder, RecordedTracker, Recording, TaskTimes,
 };
@@ -234,7 +234,7 @@ impl RecordedRow {
         if deadline_changes.is_empty() {
             spec.deadline = last_deadline;
         }
-        let Some(state) = enum_text::parse_run_state(&self.state) else {
+        let Some(state) = RunState::from_name(&self.state) else {
             return Err(loader.wrong("job.state", self.state, "the state of a job"));
         };
         let tasks = PerKind::new(spec.maps, spec.reduces);

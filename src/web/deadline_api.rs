@@ -10,7 +10,8 @@ use axum::extract::State;
 use axum::http::{Method, Response, StatusCode};
 use tokio::time::timeout;
 
-use crate::engine::{Caller, DeadlineChange, DeadlineFields};
+use crate::engine::{Caller, DeadlineChange, deadline_change};
+use crate::market::DeadlineWords;
 use crate::model::JobId;
 
 use super::believed_caller::{check_believable, take_user};
@@ -64,7 +65,7 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
         return Err(bad("expected either deadline=DURATION|TIME or clear".to_owned()));
     }
     let mut text = |name: &str| take(name).unwrap_or_default();
-    let given = DeadlineFields {
+    let given = DeadlineWords {
         due,
         map_time: text("mapTime"),
         reduce_time: text("reduceTime"),
@@ -73,6 +74,6 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
     if let Some(unknown) = fields.keys().next() {
         return Err(bad(format!("{unknown:?} is not a parameter of a deadline")));
     }
-    let change = given.change().map_err(|error| bad(error.replace("setDeadline", "deadline")))?;
+    let change = deadline_change(&given).map_err(|error| bad(error.replace("setDeadline", "deadline")))?;
     Ok(Wanted { job, change, user })
 }

@@ -3,7 +3,7 @@
 use axum::extract::Query;
 use axum::http::Uri;
 
-use crate::engine::DeadlineFields;
+use crate::market::DeadlineWords;
 
 /// A request for the page, or for a change of a job by its forms.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -20,7 +20,7 @@ pub(super) struct PageQuery {
 pub(super) enum FormChange {
     Pool(String),
     Priority(String),
-    Deadline(DeadlineFields),
+    Deadline(DeadlineWords),
 }
 
 impl PageQuery {
@@ -29,7 +29,7 @@ impl PageQuery {
         let uri = Uri::builder().path_and_query(format!("/?{query}")).build().ok()?;
         let Query(pairs) = Query::<Vec<(String, String)>>::try_from_uri(&uri).ok()?;
         let (mut page, mut job, mut change) = (Self::default(), None, None);
-        let mut times = DeadlineFields::default();
+        let mut times = DeadlineWords::default();
         for (name, value) in pairs {
             let is_first = match name.as_str() {
                 "format" => page.format.replace(value).is_none(),
@@ -39,7 +39,7 @@ impl PageQuery {
                 "setPriority" => change.replace(FormChange::Priority(value)).is_none(),
                 "setDeadline" => {
                     times.due = value;
-                    change.replace(FormChange::Deadline(DeadlineFields::default())).is_none()
+                    change.replace(FormChange::Deadline(DeadlineWords::default())).is_none()
                 }
                 "mapTime" => set_once(&mut times.map_time, value),
                 "reduceTime" => set_once(&mut times.reduce_time, value),
@@ -52,7 +52,7 @@ impl PageQuery {
         }
         match &mut change {
             Some(FormChange::Deadline(fields)) => *fields = times,
-            _ if times != DeadlineFields::default() => return None,
+            _ if times != DeadlineWords::default() => return None,
             _ => {}
         }
         page.change = change.map(|change| (job.unwrap_or_default(), change));
@@ -82,7 +82,7 @@ mod tests {
         assert_eq!(PageQuery::parse("format=json"), Some(json));
         assert_eq!(PageQuery::parse("setPool=a%26b+c&jobid=j"), change("j", FormChange::Pool("a&b c".to_owned())));
         assert_eq!(PageQuery::parse("setPriority=LOW"), change("", FormChange::Priority("LOW".to_owned())));
-        let fields = DeadlineFields { due: "20m".to_owned(), map_time: "4s".to_owned(), ..DeadlineFields::default() };
+        let fields = DeadlineWords { due: "20m".to_owned(), map_time: "4s".to_owned(), ..DeadlineWords::default() };
         let deadline = change("j", FormChange::Deadline(fields));
         assert_eq!(PageQuery::parse("jobid=j&setDeadline=20m&mapTime=4s&reduceTime="), deadline);
         assert_eq!(PageQuery::parse("jobid=j&setPool=a&mapTime=4s"), None);

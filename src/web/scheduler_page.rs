@@ -6,6 +6,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, REFERRER_POLICY};
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 
 use crate::api::{PolicyName, SchedulerReport};
+use crate::engine::deadline_change;
 use crate::market::answer::short_host;
 
 use super::capacity_page::CapacityPage;
@@ -82,7 +83,7 @@ fn job_change(change: FormChange) -> Result<JobChange, String> {
     match change {
         FormChange::Pool(pool) => Ok(JobChange::Pool(pool)),
         FormChange::Priority(priority) => Ok(JobChange::Priority(priority)),
-        FormChange::Deadline(fields) => fields.change().map(JobChange::Deadline),
+        FormChange::Deadline(fields) => deadline_change(&fields).map(JobChange::Deadline),
     }
 }
 

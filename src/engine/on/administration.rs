@@ -24,9 +24,7 @@ impl Engine {
         self.outbox.log_line(LogLevel::Warning, text);
         (Reply::Boolean(on), Wait::Nothing)
     }
-}
 
-impl Engine {
     /// What an administrator has ordered stays.
     pub(super) fn on_file_system_watched(&mut self, is_away: bool) -> (Reply, Wait) {
         if std::mem::replace(&mut self.administration.is_file_system_away, is_away) != is_away {
@@ -40,9 +38,7 @@ impl Engine {
         }
         (Reply::Boolean(is_away), Wait::Nothing)
     }
-}
 
-impl Engine {
     pub(crate) fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
         (&self.config.queues, &self.config.hosts)
     }

@@ -86,9 +86,7 @@ impl Engine {
         self.record_job_facts();
         self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {ENDED_ELSEWHERE}"));
     }
-}
 
-impl Engine {
     /// Closes a job that has ended since the restored backup was made: nothing of it can run again.
     pub(super) fn close_job_ended_since_copy(&mut self, id: JobId, output: &str, now: Now) {
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over()) else { return };
@@ -97,9 +95,7 @@ impl Engine {
         self.record_job_facts();
         self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {why}"));
     }
-}
 
-impl Engine {
     /// Accepts a job that another JobTracker accepted, without a signature: the other one has checked the submission.
     pub(super) fn on_foreign_job_found(&mut self, mut found: ForeignJob, now: Now) -> (Reply, Wait) {
         JobSpec::cut_texts(&mut found.spec);
@@ -180,9 +176,7 @@ impl Engine {
             );
         }
     }
-}
 
-impl Engine {
     /// Registers an unknown tracker without reinitialisation if it can only be one of another JobTracker; none if not.
     /// Its first report may be as old as that JobTracker's end, like that of a tracker after a restart.
     pub(super) fn accept_foreign_tracker(&mut self, request: &HeartbeatRequest, now: Now) -> Option<TrackerId> {

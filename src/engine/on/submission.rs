@@ -1,22 +1,24 @@
 //! Submission in two phases: the edge reads the files, the engine validates them, the edge writes the system directory,
 //! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
 use crate::engine::state::{
     AuditEntry, Caller, Fact, IdOwner, LogLevel, MAX_PENDING, MarketState, PendingSubmission, Refusal, Tracker,
 };
-use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, StoredJob, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now, TrackerId};
-use crate::scheduler::NewApp;
 use crate::scheduler::constraint::{JobEstimate, JobPlan, TimedWork};
+use crate::scheduler::{AppId, NewApp};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits, worker_name};
 
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
+
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
 
@@ -334,6 +336,47 @@ impl Engine {
         self.place_order_of(id, Now { wall_ms: submit_ms, ..now });
         Ok(status)
     }
+
+    /// Logs that another live worker has the name of one that registers.
+    pub(super) fn warn_of_namesake(&mut self, id: TrackerId, now: Now) {
+        let Some((tracker, other)) = self.trackers.get(id).zip(self.live_namesake(id, now)) else { return };
+        let (worker, name, others) = (worker_name(&tracker.name), &tracker.name, &other.name);
+        let text = format!(
+            "two workers are called {worker}: {others} and now {name}; `jobtracker workers drain` and `resume` mean \
+             both: give each a --name of its own"
+        );
+        self.outbox.log_line(LogLevel::Warning, text);
+    }
+
+    /// Another live worker of the same given name.
+    pub(super) fn live_namesake(&self, id: TrackerId, now: Now) -> Option<&Tracker> {
+        self.trackers.namesakes(id).find(|other| !self.is_silent(other, now))
+    }
+
+    /// Begins the jobs that the policy lets begin now. Called after each event, since any may make room.
+    pub(super) fn begin_jobs(&mut self, now: Now) {
+        for app in self.cluster.scheduler.begin_apps(now) {
+            let Some(splits) = self.jobs.by_app(app).map(|job| job.splits.clone()) else { continue };
+            self.learn_racks(&splits, now);
+            if let Some(job) = self.jobs.by_app_mut(app) {
+                job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+            }
+        }
+    }
+
+    /// Begins jobs of an earlier run that had begun, and those that the policy lets begin now; the others wait.
+    pub(super) fn begin_restored_jobs(&mut self, jobs: &mut [(Job, StoredJob)], now: Now) {
+        for (job, _) in jobs.iter().filter(|(_, stored)| stored.has_begun()) {
+            self.cluster.scheduler.resume_app(job.app);
+        }
+        let beginners: BTreeSet<AppId> = self.cluster.scheduler.begin_apps(now).into_iter().collect();
+        for (job, stored) in jobs {
+            if stored.has_begun() || beginners.contains(&job.app) {
+                self.learn_racks(&job.splits, now);
+                job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+            }
+        }
+    }
 }
 
 /// Refuses texts that exceed their limits. Texts that are cut instead are cut before.
@@ -417,22 +460,4 @@ fn job_token_identifier(id: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
     bytes
-}
-
-impl Engine {
-    /// Logs that another live worker has the name of one that registers.
-    pub(super) fn warn_of_namesake(&mut self, id: TrackerId, now: Now) {
-        let Some((tracker, other)) = self.trackers.get(id).zip(self.live_namesake(id, now)) else { return };
-        let (worker, name, others) = (worker_name(&tracker.name), &tracker.name, &other.name);
-        let text = format!(
-            "two workers are called {worker}: {others} and now {name}; `jobtracker workers drain` and `resume` mean \
-             both: give each a --name of its own"
-        );
-        self.outbox.log_line(LogLevel::Warning, text);
-    }
-
-    /// Another live worker of the same given name.
-    pub(super) fn live_namesake(&self, id: TrackerId, now: Now) -> Option<&Tracker> {
-        self.trackers.namesakes(id).find(|other| !self.is_silent(other, now))
-    }
 }

@@ -1,6 +1,6 @@
 //! Containers that applications hold: each change updates the application, its group, its node and the cluster together.
 
-use crate::model::{Pool, TrackerId, Violations, lower, raise};
+use crate::model::{Pool, TrackerId, Violations};
 use crate::scheduler::change::Change;
 use crate::scheduler::{AppId, Scheduler};
 
@@ -40,15 +40,7 @@ impl Scheduler {
         if !is_held {
             return;
         }
-        lower(&mut app.running.container, 1_u32, &mut self.violations);
-        lower(&mut app.held.container, slots, &mut self.violations);
-        let home = app.home;
-        self.groups.update_path(home, |group| {
-            lower(&mut group.running.container, 1_u32, &mut self.violations);
-            lower(&mut group.held.container, slots, &mut self.violations);
-        });
-        lower(&mut self.totals.running.container, 1_u32, &mut self.violations);
-        lower(&mut self.totals.held.container, slots, &mut self.violations);
+        let Some(home) = self.count_usage_down(id, Pool::Container, slots) else { return };
         self.note_held(id, Pool::Container, -i64::from(slots));
         self.update_demand(id);
         self.rekey(home, Pool::Container);
@@ -62,15 +54,7 @@ impl Scheduler {
         let slots = request.capability.slots(self.containers.slot);
         let Some(app) = self.apps.get_mut(&id) else { return };
         app.containers.get_or_insert_default().count_up(request);
-        raise(&mut app.running.container, 1_u32, &mut self.violations);
-        raise(&mut app.held.container, slots, &mut self.violations);
-        let home = app.home;
-        self.groups.update_path(home, |group| {
-            raise(&mut group.running.container, 1_u32, &mut self.violations);
-            raise(&mut group.held.container, slots, &mut self.violations);
-        });
-        raise(&mut self.totals.running.container, 1_u32, &mut self.violations);
-        raise(&mut self.totals.held.container, slots, &mut self.violations);
+        let Some(home) = self.count_usage_up(id, Pool::Container, slots) else { return };
         self.note_held(id, Pool::Container, slots.into());
         self.place_container(node, request);
         self.rekey(home, Pool::Container);

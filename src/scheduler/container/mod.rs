@@ -8,7 +8,6 @@
 
 mod asking;
 pub(super) mod bag;
-mod container_table;
 pub(super) mod demand;
 mod granting;
 mod holding;
@@ -24,6 +23,7 @@ mod serving;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
+mod type_table;
 
 pub(crate) use bag::Earmark;
 pub(crate) use reasons::ContainerReason;

@@ -49,16 +49,15 @@ pub(super) fn record(
         JobFact::Accepted(job) => accept(transaction, job),
         JobFact::Running { job, at_ms } => change(
             "UPDATE job SET state = ?2, running_ms = ?3 WHERE job = ?1",
-            params![job.to_string(), enum_text::run_state(RunState::Running), at_ms],
+            params![job.to_string(), RunState::Running.name(), at_ms],
         ),
         JobFact::Ending { job, outcome, reason, at_ms } => change(
             "UPDATE job SET outcome = ?2, reason = ?3, ending_ms = ?4 WHERE job = ?1",
-            params![job.to_string(), enum_text::run_state(*outcome), reason, at_ms],
+            params![job.to_string(), outcome.name(), reason, at_ms],
         ),
         JobFact::Ended { job, state, finish_ms, failure_info, counters } => {
             history_due(transaction, *job)?;
-            let (job, state, counters) =
-                (job.to_string(), enum_text::run_state(*state), names.text(transaction, counters)?);
+            let (job, state, counters) = (job.to_string(), state.name(), names.text(transaction, counters)?);
             change(END_JOB, params![job, state, finish_ms, failure_info, counters])
         }
         JobFact::Priority { job, priority } => change(
@@ -98,7 +97,7 @@ pub(super) fn record(
             let job = job.to_string();
             execute(transaction, "DELETE FROM attempt WHERE attempt >= ?1 AND attempt < ?2", attempts_of(&job))?;
             execute(transaction, "DELETE FROM completion_event WHERE job = ?1", [&job])?;
-            let state = enum_text::run_state(RunState::Prep);
+            let state = RunState::Prep.name();
             change(RESTART, params![job, state, first_attempt, token_file, log_key(token_file)])
         }
         JobFact::AttemptBlockSkipped { job, first_attempt } => {
@@ -129,7 +128,7 @@ fn accept(transaction: &Transaction<'_>, job: &AcceptedJob) -> rusqlite::Result<
             encode_splits(&job.splits),
             job.token_file,
             enum_text::priority(job.spec.priority),
-            enum_text::run_state(RunState::Prep),
+            RunState::Prep.name(),
             job.first_attempt,
             is_estimated.then(|| json(&job.estimate)).transpose()?,
             log_key(&job.token_file),

@@ -30,5 +30,5 @@ pub(crate) use group_claim::{GroupUse, due_slots, settings_of_group};
 pub(crate) use inspection::Inspection;
 pub(crate) use policy::{EventLogConfig, FairConfig, Grouping, PolicyChange};
 pub use policy::{PolicyConfig, QueueConfig};
+pub(crate) use reply::{Handled, Read, SwitchReply, Wait};
 pub use reply::{HeartbeatAnswer, Reply, Step, SubmissionReply};
-pub(crate) use reply::{Read, SwitchReply, Wait};

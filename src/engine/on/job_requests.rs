@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, JobOperation, Reply, Wait, deadline_change};
+use crate::engine::core::{Engine, Handled, JobOperation, Reply, Wait, deadline_change};
 use crate::engine::state::{Caller, Fact, LogLevel, Refusal};
 use crate::mapreduce::{Job, JobFact, JobOutcome};
 use crate::market::{
@@ -61,7 +61,7 @@ impl Engine {
         match operation {
             JobRequest::Kill(id) => {
                 self.known(id)?;
-                done(self.kill_job(id, caller, now).0)?;
+                self.kill_job(id, caller, now)?;
                 self.job_answer(id, None)
             }
             JobRequest::KillTask { attempt, should_fail } => {
@@ -71,7 +71,8 @@ impl Engine {
                 let is_known = job.is_some_and(|job| {
                     job.key_of(attempt.task).is_some_and(|key| job.attempt(key, attempt.number).is_some())
                 });
-                if !done(self.kill_task(attempt, should_fail, caller).0)? {
+                let (reply, _) = self.kill_task(attempt, should_fail, caller)?;
+                if !matches!(reply, Reply::Boolean(true)) {
                     let error = if is_known { JobRequestError::NotRunning } else { JobRequestError::UnknownAttempt };
                     return Err(error(attempt).into());
                 }
@@ -79,7 +80,7 @@ impl Engine {
             }
             JobRequest::SetPriority { job, priority } => {
                 self.known(job)?;
-                done(self.set_job_priority(job, &priority, caller).0)?;
+                self.set_job_priority(job, &priority, caller)?;
                 self.job_answer(job, None)
             }
             JobRequest::Hold { job, is_on } => {
@@ -91,7 +92,7 @@ impl Engine {
                 self.known(job)?;
                 let refused = |error: String| JobRequestError::Refused(error.replace("setDeadline", "deadline"));
                 let change = deadline_change(&words).map_err(refused)?;
-                self.change_deadline(job, change, caller, now)?;
+                self.set_deadline(job, change, caller, now)?;
                 self.job_answer(job, None)
             }
             JobRequest::LogTicket(attempt) => {
@@ -112,27 +113,23 @@ impl Engine {
         Ok(Answer::Job(JobAnswer { job: id, attempt, state: job.reported_state().name(), is_ending, priority }))
     }
 
-    pub(super) fn kill_job(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
-        if let Err(refusal) = self.check_safe_mode() {
-            return refused(refusal);
-        }
+    pub(super) fn kill_job(&mut self, id: JobId, caller: &Caller, now: Now) -> Handled {
+        self.check_safe_mode()?;
         // An unknown job is ignored, as in 1.2.1.
-        let Some(job) = self.jobs.get(id) else { return (Reply::Done, Wait::Nothing) };
-        if let Err(refusal) = self.check_job_access(job, caller, JobOperation::KillJob) {
-            return refused(refusal);
-        }
-        let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
+        let Some(job) = self.jobs.get(id) else { return Ok((Reply::Done, Wait::Nothing)) };
+        self.check_job_access(job, caller, JobOperation::KillJob)?;
+        let Some(job) = self.jobs.get_mut(id) else { return Ok((Reply::Done, Wait::Nothing)) };
         let by = if caller.user.is_empty() { "a request that named no user" } else { &*caller.user };
         let reason = format!("Job {id} was killed by {by}");
         job.decide_end(JobOutcome::Killed, reason, &mut self.cluster.job_context(&mut self.outbox, now));
         self.record_job_facts();
-        (Reply::Done, Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Ignores a `killJob` that a client sends without its user's intention: the stock streaming tool sends one when
     /// its polling connection breaks. After `hold_client_kills_ms` no client is still reconnecting, so the kill is
     /// intended.
-    pub(super) fn kill_job_as_first_call(&mut self, id: JobId, caller: &Caller, now: Now) -> (Reply, Wait) {
+    pub(super) fn kill_job_as_first_call(&mut self, id: JobId, caller: &Caller, now: Now) -> Handled {
         let is_early = now.mono_ms - self.run.start.mono_ms < self.config.hold_client_kills_ms;
         let is_automatic = is_early
             && id.identifier != self.config.identifier
@@ -149,41 +146,35 @@ impl Engine {
             ),
         );
         // The client sees the difference only in the status of the job.
-        (Reply::Done, Wait::Nothing)
+        Ok((Reply::Done, Wait::Nothing))
     }
 
-    pub(super) fn kill_task(&mut self, id: AttemptId, fail: bool, caller: &Caller) -> (Reply, Wait) {
-        if let Err(refusal) = self.check_safe_mode() {
-            return refused(refusal);
-        }
+    pub(super) fn kill_task(&mut self, id: AttemptId, fail: bool, caller: &Caller) -> Handled {
+        self.check_safe_mode()?;
         const NOT_KILLED: (Reply, Wait) = (Reply::Boolean(false), Wait::Nothing);
         // 1.2.1 forgets the attempts of a completed job: access does not matter then.
-        let Some(job) = self.jobs.get(id.task.job).filter(|job| !job.is_over()) else { return NOT_KILLED };
-        let Some(key) = job.key_of(id.task) else { return NOT_KILLED };
+        let Some(job) = self.jobs.get(id.task.job).filter(|job| !job.is_over()) else { return Ok(NOT_KILLED) };
+        let Some(key) = job.key_of(id.task) else { return Ok(NOT_KILLED) };
         if job.attempt(key, id.number).is_none() {
-            return NOT_KILLED;
+            return Ok(NOT_KILLED);
         }
         let operation = if fail { JobOperation::FailTask } else { JobOperation::KillTask };
-        if let Err(refusal) = self.check_job_access(job, caller, operation) {
-            return refused(refusal);
-        }
-        let Some(job) = self.jobs.get_mut(id.task.job) else { return NOT_KILLED };
+        self.check_job_access(job, caller, operation)?;
+        let Some(job) = self.jobs.get_mut(id.task.job) else { return Ok(NOT_KILLED) };
         let is_killed = job.request_kill(key, id.number, fail, &mut self.cluster.scheduler, &mut self.outbox.job_facts);
-        (Reply::Boolean(is_killed), if is_killed { Wait::All } else { Wait::Nothing })
+        Ok((Reply::Boolean(is_killed), if is_killed { Wait::All } else { Wait::Nothing }))
     }
 
-    pub(super) fn set_job_priority(&mut self, id: JobId, priority: &str, caller: &Caller) -> (Reply, Wait) {
+    pub(super) fn set_job_priority(&mut self, id: JobId, priority: &str, caller: &Caller) -> Handled {
         // The order of 1.2.1: an unknown job is ignored first, then an unknown priority refused, then access checked.
-        let Some(job) = self.jobs.get(id) else { return (Reply::Done, Wait::Nothing) };
+        let Some(job) = self.jobs.get(id) else { return Ok((Reply::Done, Wait::Nothing)) };
         let Some(priority) = Priority::from_name(priority) else {
             // The text of Java's Enum.valueOf, which 1.2.1 clients print.
             let text = format!("No enum constant org.apache.hadoop.mapred.JobPriority.{priority}");
-            return refused(Refusal::IllegalArgument(text));
+            return Err(Refusal::IllegalArgument(text));
         };
-        if let Err(refusal) = self.check_job_access(job, caller, JobOperation::SetJobPriority) {
-            return refused(refusal);
-        }
-        let Some(job) = self.jobs.get_mut(id) else { return (Reply::Done, Wait::Nothing) };
+        self.check_job_access(job, caller, JobOperation::SetJobPriority)?;
+        let Some(job) = self.jobs.get_mut(id) else { return Ok((Reply::Done, Wait::Nothing)) };
         if job.priority != priority {
             job.priority = priority;
             // For a completed job this only changes what lists show.
@@ -193,24 +184,11 @@ impl Engine {
             self.outbox.job_facts.push(JobFact::Priority { job: id, priority });
             self.record_job_facts();
         }
-        (Reply::Done, Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Changes a deadline. One that cannot be kept changes nothing.
-    pub(super) fn set_deadline(
-        &mut self,
-        id: JobId,
-        change: DeadlineChange,
-        caller: &Caller,
-        now: Now,
-    ) -> (Reply, Wait) {
-        match self.change_deadline(id, change, caller, now) {
-            Ok(()) => (Reply::Done, Wait::All),
-            Err(refusal) => (Reply::Refused(refusal), Wait::Nothing),
-        }
-    }
-
-    fn change_deadline(&mut self, id: JobId, change: DeadlineChange, caller: &Caller, now: Now) -> Result<(), Refusal> {
+    pub(super) fn set_deadline(&mut self, id: JobId, change: DeadlineChange, caller: &Caller, now: Now) -> Handled {
         let invalid = |text: String| Err(Refusal::Invalid(text));
         let Some(job) = self.jobs.get(id) else { return invalid(format!("there is no job {id}")) };
         self.check_job_access(job, caller, JobOperation::SetDeadline)?;
@@ -229,13 +207,13 @@ impl Engine {
         if changed.spec.is_some() {
             self.set_estimate(id, estimate);
         }
-        let Some(job) = self.jobs.get_mut(id) else { return Ok(()) };
+        let Some(job) = self.jobs.get_mut(id) else { return Ok((Reply::Done, Wait::All)) };
         job.changed_deadline = Some(Arc::clone(&changed));
         self.renew_deadline(id);
         self.outbox.job_facts.push(JobFact::DeadlineSet { job: id, deadline: changed, at_ms: now.wall_ms });
         self.record_job_facts();
         self.tick_policy(now);
-        Ok(())
+        Ok((Reply::Done, Wait::All))
     }
 
     fn why_no_deadline_is_kept(&self, job: &Job) -> String {
@@ -300,17 +278,4 @@ impl From<Refusal> for JobRefusal {
             refusal => Self::Other(JobRequestError::Refused(refusal.to_string())),
         }
     }
-}
-
-/// Whether a reply says that something was done.
-fn done(reply: Reply) -> Result<bool, JobRefusal> {
-    match reply {
-        Reply::Refused(refusal) => Err(refusal.into()),
-        Reply::Boolean(is_done) => Ok(is_done),
-        _ => Ok(true),
-    }
-}
-
-fn refused(refusal: Refusal) -> (Reply, Wait) {
-    (Reply::Refused(refusal), Wait::Nothing)
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, FairConfig, Grouping, JobOperation, PolicyConfig, Reply, Wait};
+use crate::engine::core::{Engine, FairConfig, Grouping, Handled, JobOperation, PolicyConfig, Reply, Wait};
 use crate::engine::state::{Caller, Refusal};
 use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec};
 use crate::market::Market;
@@ -74,18 +74,14 @@ impl Engine {
     }
 
     /// Moves a job to another pool; an unknown job is ignored, as in 1.2.1.
-    pub(super) fn set_pool(&mut self, id: JobId, pool: &str, caller: &Caller, now: Now) -> (Reply, Wait) {
-        match self.move_to_pool(id, pool.trim(), caller, now) {
-            Ok(wait) => (Reply::Done, wait),
-            Err(refusal) => (Reply::Refused(refusal), Wait::Nothing),
-        }
-    }
-
-    fn move_to_pool(&mut self, id: JobId, pool: &str, caller: &Caller, now: Now) -> Result<Wait, Refusal> {
+    pub(super) fn set_pool(&mut self, id: JobId, pool: &str, caller: &Caller, now: Now) -> Handled {
+        let pool = pool.trim();
         let Some(fair) = self.fair_config() else {
             return Err(Refusal::Invalid("jobs have pools under the Fair scheduler only".to_owned()));
         };
-        let Some(job) = self.jobs.get(id).filter(|job| !job.is_over()) else { return Ok(Wait::Nothing) };
+        let Some(job) = self.jobs.get(id).filter(|job| !job.is_over()) else {
+            return Ok((Reply::Done, Wait::Nothing));
+        };
         self.check_job_access(job, caller, JobOperation::SetPool)?;
         if pool.is_empty() || pool.len() > limits::QUEUE_NAME_BYTES {
             let (most, found) = (limits::QUEUE_NAME_BYTES, limits::excerpt(pool));
@@ -103,7 +99,7 @@ impl Engine {
         self.outbox.job_facts.push(JobFact::PoolSet { job: id, pool });
         self.record_job_facts();
         self.tick_policy(now);
-        Ok(Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Takes over an allocation file that was edited while the Fair scheduler rules.

@@ -10,7 +10,6 @@ mod asking;
 pub(super) mod bag;
 pub(super) mod demand;
 mod granting;
-mod holding;
 mod node_index;
 mod nodes;
 mod offering;

@@ -1,6 +1,6 @@
 //! A decision, as programs and people read it.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::model::{ApplicationId, AttemptId, ContainerId, Credits, JobId};
 
@@ -48,13 +48,13 @@ pub(crate) struct PreemptionNumbers {
     pub(crate) short: Option<Vec<ShortOfSlots>>,
 }
 
-/// A queue or pool that lacked slots.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+/// A queue or pool that lacked slots due to it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ShortOfSlots {
     pub(crate) queue: String,
     /// Slots that it lacked.
     pub(crate) missing: u32,
     /// What it paid for a slot over a whole interval; absent: no market ruled.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) rate: Option<Credits>,
 }

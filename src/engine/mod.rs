@@ -24,9 +24,9 @@ pub use self::core::{
     HeartbeatAnswer, PolicyConfig, QueueConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
 pub(crate) use self::core::{
-    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerFilter, ContainerSignal, DelegationCall,
-    DelegationRequest, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish,
-    SignedTime, StoreView, SwitchReply, deadline_change,
+    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerSignal, DelegationCall, DelegationRequest,
+    EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView,
+    SwitchReply, deadline_change,
 };
 pub(crate) use crate::scheduler::RequestType;
 pub(crate) use crate::scheduler::constraint::{
@@ -38,21 +38,21 @@ pub(crate) use on::{
 };
 pub use on::{
     ClusterSnapshot, ContainersSnapshot, DeadlineQuestion, Explained, JobSnapshot, LiveJob, LongRead, MoneySnapshot,
-    QueueSnapshot, ReadProgress, ReportKind, Restored, RestoredJobs, Stuck, TrackerSnapshot,
+    QueueSnapshot, ReadProgress, Restored, RestoredJobs, Stuck, TaskReportKind, TrackerSnapshot,
 };
 #[cfg(test)]
 pub(crate) use on::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
 #[cfg(test)]
-pub(crate) use state::{Application, ContainerNode, GrantSource, ReportTerms, ReportedCounts, WindowCounts};
+pub(crate) use state::{Application, ContainerNode, GrantedContext, ReportTerms, ReportedCounts, WindowCounts};
 pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
 pub(crate) use state::{
-    ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, Claimant, ClassCosts, ConnectionStatus,
-    ContainerCost, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
-    DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
-    RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
-    TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows, is_master, names_groups, report_stored,
-    shown_id,
+    ApplicationRefusal, AttemptCounts, AuditEntry, AuditedChange, BodyFault, ClassCosts, ConnectionStatus,
+    ContainerCost, ContainerFilter, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision,
+    DelegationChange, DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState,
+    InheritedTrackerConnection, ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause,
+    PauseTarget, Preempted, Presence, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice,
+    Standing, SubmittedApplication, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows,
+    is_master, names_groups, report_stored, shown_id,
 };
 
 /// All state that decisions depend on. What happens at an event is in `on`.

@@ -7,7 +7,7 @@ use crate::scheduler::HostId;
 use crate::wire::{CompletionStatus, WString};
 
 use super::fetch_failures::FetchFailures;
-use super::job::{Job, JobEvent, TaskKey};
+use super::job::{CompletionEntry, Job, TaskKey};
 use super::job_state::{Ending, JobOutcome, JobState};
 use super::{Attempt, JobContext, JobFact, TaskState};
 
@@ -215,7 +215,7 @@ impl Job {
             }
             _ => 0,
         };
-        let event = JobEvent { key, attempt: attempt.number, status, http, run_time_ms };
+        let event = CompletionEntry { key, attempt: attempt.number, status, http, run_time_ms };
         let index = self.events.len();
         self.events.push(event);
         self.record_event(index, context);
@@ -241,9 +241,7 @@ impl Job {
             event_id: i32::try_from(index).unwrap_or(i32::MAX),
         })
     }
-}
 
-impl Job {
     /// Decides the end: nothing new starts, running attempts are killed, and the job's cleanup has the committer abort.
     pub(crate) fn decide_end(&mut self, outcome: JobOutcome, reason: String, context: &mut JobContext<'_>) {
         if self.is_over_or_ending() {

@@ -39,7 +39,7 @@ pub(crate) type RunningPlace = (u64, u32, i32);
 
 /// An entry of the list that shuffling reduces follow.
 #[derive(Clone, Debug)]
-pub(super) struct JobEvent {
+pub(super) struct CompletionEntry {
     pub(super) key: TaskKey,
     pub(super) attempt: i32,
     pub(super) status: CompletionStatus,
@@ -122,7 +122,7 @@ pub(crate) struct Job {
     pub(super) flaky_hosts: FlakyHosts,
     pub(super) output: OutputEstimate,
     pub(super) task_costs: TaskCosts,
-    pub(super) events: Vec<JobEvent>,
+    pub(super) events: Vec<CompletionEntry>,
     pub(super) counts: JobCounts,
     /// Over finished tasks.
     pub(super) counter_sums: PerKind<CounterSum>,

@@ -59,9 +59,7 @@ impl Job {
         let app = self.app;
         self.task_mut(key).refresh_releasing(app, key.kind(), scheduler);
     }
-}
 
-impl Job {
     /// Its maps or reduces that wait for a slot and may have one; second attempts do not count.
     pub(crate) fn runnable(&self, kind: Kind) -> u32 {
         let is_open = kind == Kind::Map || (self.reduces_requested && self.are_reduces_due());

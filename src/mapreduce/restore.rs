@@ -7,7 +7,7 @@ use crate::model::{AttemptId, AttemptState, Kind, Now, PerKind, TrackerId, Viola
 use crate::scheduler::{HostId, RackId, Scheduler};
 use crate::wire::{CompletionStatus, Phase};
 
-use super::job::{Job, JobEvent, TaskKey};
+use super::job::{CompletionEntry, Job, TaskKey};
 use super::job_state::JobState;
 use super::launch::first_phase;
 use super::pending_tasks::PendingTasks;
@@ -176,7 +176,7 @@ impl Job {
         for (index, event) in events.iter().enumerate() {
             let Some(key) = self.key_of(event.attempt.task) else { continue };
             let number = event.attempt.number;
-            self.events.push(JobEvent {
+            self.events.push(CompletionEntry {
                 key,
                 attempt: number,
                 status: event.status,

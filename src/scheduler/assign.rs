@@ -8,7 +8,7 @@ use crate::model::{Kind, PerKind, TrackerId};
 use super::change::{AskedApp, Change, GrantedTask};
 use super::node::Node;
 use super::order::OrderEntry;
-use super::policy::{Heartbeat, HeartbeatLimits, Verdict, View};
+use super::policy::{Heartbeat, HeartbeatLimits, Verdict};
 use super::{
     AppId, AssignmentReport, Distance, GrantResult, GrantSource, HostId, Level, NodeOffer, Scheduler, TaskOrigin,
 };
@@ -162,9 +162,8 @@ impl Scheduler {
     }
 
     fn review(&self, id: AppId, kind: Kind, heartbeat: &Heartbeat) -> Verdict {
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
-        let Some(app) = apps.get(&id) else { return Verdict::Stop };
-        policy.review(app, kind, heartbeat, &View { groups, totals, apps, nodes })
+        let Some(app) = self.apps.get(&id) else { return Verdict::Stop };
+        self.policy.review(app, kind, heartbeat, &self.view())
     }
 
     fn ask_for_task(

@@ -71,14 +71,7 @@ impl Scheduler {
 
     /// Counts an attempt that holds `slots` of a node without a grant of this scheduler: it was found running after a restart.
     pub fn add_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
-        raise(&mut app.running[kind], 1_u32, &mut self.violations);
-        raise(&mut app.held[kind], slots, &mut self.violations);
-        let home = app.home;
-        self.groups.update_path(home, |group| {
-            raise(&mut group.running[kind], 1_u32, &mut self.violations);
-            raise(&mut group.held[kind], slots, &mut self.violations);
-        });
+        let Some(home) = self.count_usage_up(id, kind.into(), slots) else { return };
         if let Some(entry) = self.nodes.get_mut(&node) {
             raise(&mut entry.held[kind], slots, &mut self.violations);
             entry.say_more(slots);
@@ -86,8 +79,6 @@ impl Scheduler {
                 self.update_room(node);
             }
         }
-        raise(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        raise(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey_after_usage(home, kind);
         self.note_held(id, kind.into(), slots.into());
         self.notify(&Change::Usage { app: id, pool: kind.into() });
@@ -95,26 +86,18 @@ impl Scheduler {
 
     /// Counts an attempt that has released its `slots`, as many as it was granted or added with.
     pub fn remove_running(&mut self, id: AppId, kind: Kind, node: TrackerId, slots: u32) {
-        let Some(app) = self.apps.get_mut(&id) else { return };
+        let Some(app) = self.apps.get(&id) else { return };
         self.violations.check(app.running[kind] > 0, || format!("{id} has no {kind:?} attempt to remove"));
         if app.running[kind] == 0 {
             return;
         }
-        lower(&mut app.running[kind], 1_u32, &mut self.violations);
-        lower(&mut app.held[kind], slots, &mut self.violations);
-        let home = app.home;
-        self.groups.update_path(home, |group| {
-            lower(&mut group.running[kind], 1_u32, &mut self.violations);
-            lower(&mut group.held[kind], slots, &mut self.violations);
-        });
+        let Some(home) = self.count_usage_down(id, kind.into(), slots) else { return };
         if let Some(entry) = self.nodes.get_mut(&node) {
             lower(&mut entry.held[kind], slots, &mut self.violations);
             if entry.bag.is_some() {
                 self.update_room(node);
             }
         }
-        lower(&mut self.totals.running[kind], 1_u32, &mut self.violations);
-        lower(&mut self.totals.held[kind], slots, &mut self.violations);
         self.rekey_after_usage(home, kind);
         self.note_held(id, kind.into(), -i64::from(slots));
         self.wake_after_release(id, kind.into());
@@ -124,6 +107,37 @@ impl Scheduler {
         }
         self.notify(&Change::Usage { app: id, pool: kind.into() });
         self.forget_drained(id);
+    }
+
+    /// An app runs one attempt or container more, with its slots: counted there, in its home and all around that, and in the
+    /// sums. Returns the home.
+    pub(super) fn count_usage_up(&mut self, id: AppId, pool: Pool, slots: u32) -> Option<GroupId> {
+        let Self { apps, groups, totals, violations, .. } = self;
+        let app = apps.get_mut(&id)?;
+        raise(&mut app.running[pool], 1_u32, violations);
+        raise(&mut app.held[pool], slots, violations);
+        groups.update_path(app.home, |group| {
+            raise(&mut group.running[pool], 1_u32, violations);
+            raise(&mut group.held[pool], slots, violations);
+        });
+        raise(&mut totals.running[pool], 1_u32, violations);
+        raise(&mut totals.held[pool], slots, violations);
+        Some(app.home)
+    }
+
+    /// One less.
+    pub(super) fn count_usage_down(&mut self, id: AppId, pool: Pool, slots: u32) -> Option<GroupId> {
+        let Self { apps, groups, totals, violations, .. } = self;
+        let app = apps.get_mut(&id)?;
+        lower(&mut app.running[pool], 1_u32, violations);
+        lower(&mut app.held[pool], slots, violations);
+        groups.update_path(app.home, |group| {
+            lower(&mut group.running[pool], 1_u32, violations);
+            lower(&mut group.held[pool], slots, violations);
+        });
+        lower(&mut totals.running[pool], 1_u32, violations);
+        lower(&mut totals.held[pool], slots, violations);
+        Some(app.home)
     }
 
     /// Sets the tasks of an app that are neither done nor given up nor running, runnable or not: what the market calls

@@ -15,19 +15,19 @@ use super::change::{Change, Reaction};
 use super::group::Group;
 use super::key::{AppKey, FirstApp, GroupKey, Ratio};
 use super::node::{Node, Totals};
-use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, SKIP_BUDGET, View};
-use super::preemption::Claim;
+use super::policy::{Allocation, HeartbeatLimits, Leaf, Policy, PolicyView, SKIP_BUDGET};
+use super::preemption::SlotClaim;
 use super::{AppSpec, GroupId};
 
 #[derive(Debug, Default)]
 pub(super) struct Dynamic {
-    sold: FxHashMap<GroupId, Sold>,
+    sold: FxHashMap<GroupId, SoldToGroup>,
     /// The number of the last time that allocations were set.
     round: u64,
 }
 
 #[derive(Debug, Default)]
-struct Sold {
+struct SoldToGroup {
     allocation: Allocation,
     round: u64,
 }
@@ -83,7 +83,7 @@ impl Policy for Dynamic {
         AppKey { class, start_ms, order: app.spec.order, ..AppKey::default() }
     }
 
-    fn on_change(&mut self, change: &Change, _view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, _view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         if let Change::Deadline(app) = change {
             reaction.rekey_app(*app);
         }
@@ -107,7 +107,7 @@ impl Policy for Dynamic {
             if sold.allocation != allocation {
                 changed.push(group);
             }
-            *sold = Sold { allocation, round };
+            *sold = SoldToGroup { allocation, round };
         }
         if self.sold.len() > allocations.len() {
             self.sold.retain(|group, sold| {
@@ -125,9 +125,9 @@ impl Policy for Dynamic {
         self.sold.get(&group).map(|sold| sold.allocation).unwrap_or_default()
     }
 
-    fn claim(&self, group: GroupId) -> Claim {
+    fn claim(&self, group: GroupId) -> SlotClaim {
         let paid = self.allocation(group).paid().slots();
-        Claim { due: paid, kept: paid }
+        SlotClaim { due: paid, kept: paid }
     }
 
     fn class_of(&self, key: &GroupKey) -> Option<OrderClass> {

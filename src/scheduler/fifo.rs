@@ -18,7 +18,7 @@ use super::change::{Change, Reaction};
 use super::group::Group;
 use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
-use super::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, SKIP_BUDGET, View};
+use super::policy::{HeartbeatLimits, LaunchRules, Leaf, Policy, PolicyView, SKIP_BUDGET};
 use super::{AppId, AppSize, AppSpec, GroupId};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,7 +217,7 @@ impl Policy for CompatibleFifo {
         LaunchRules { is_housekeeping_alone: true, counts_all_hosts: true, ..LaunchRules::default() }
     }
 
-    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let violations = &mut *reaction.violations;
         match *change {
             Change::Size { app, size } => {

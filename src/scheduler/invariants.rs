@@ -7,7 +7,6 @@ use crate::model::{Kind, PerKind, Pool, TrackerId, Violations};
 
 use super::app::App;
 use super::group::{Group, GroupSums};
-use super::policy::View;
 use super::state::KeyedGroups;
 use super::{GroupId, Scheduler};
 
@@ -20,8 +19,7 @@ impl Scheduler {
 
     /// Compares each kept sum with a recount over all apps and nodes: slow, for builds with debug assertions.
     pub(crate) fn check_sums(&self, violations: &mut Violations) {
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
-        policy.check_counts(&View { groups, totals, apps, nodes }, violations);
+        self.policy.check_counts(&self.view(), violations);
         let recount = self.recount();
         violations.check(self.totals == recount, || format!("sums {:?}, by a recount {recount:?}", self.totals));
         let sums = self.recount_groups();

@@ -7,7 +7,7 @@ use crate::model::{Kind, Now, PerKind, PerPool, Pool, TrackerId, Violations, low
 use super::app::App;
 use super::change::{Change, Reaction};
 use super::group::Group;
-use super::policy::{Leaf, View};
+use super::policy::{Leaf, PolicyView};
 use super::{AppId, AppSize, GroupId, Scheduler, Totals};
 
 impl Scheduler {
@@ -18,7 +18,7 @@ impl Scheduler {
             self.refresh_fits_when_due(now);
         }
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
-        let (view, mut reaction) = (View { groups, totals, apps, nodes }, Reaction { moves, violations });
+        let (view, mut reaction) = (PolicyView { groups, totals, apps, nodes }, Reaction { moves, violations });
         let mut beginners = policy.choose_beginners(&self.to_begin, now, &view, &mut reaction);
         self.carry_out_moves();
         beginners.retain(|id| self.to_begin.remove(id));

@@ -66,9 +66,11 @@ pub(crate) use place_in_line::{PlacesInLine, QueuePosition};
 #[cfg(test)]
 pub(crate) use policy::AppRefusal;
 pub use policy::{Allocation, NewApp};
-pub(crate) use policy::{AppDetail, GroupDetail, Hold, LaunchRules, LimitOwner, LimitUnit, LocalityEnd, SKIP_BUDGET};
+pub(crate) use policy::{
+    AppDetail, BeginLimitUnit, GroupDetail, Hold, LaunchRules, LimitOwner, LocalityEnd, SKIP_BUDGET,
+};
 pub use policy_options::PolicyOptions;
-pub(crate) use preemption::{Claim, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup, WaitingApp};
+pub(crate) use preemption::{OverQuotaGroup, PreemptionRound, RunningAttempt, SlotClaim, UnderQuotaGroup, WaitingApp};
 pub(crate) use room_round::{Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, WaitingWork};
 pub(crate) use scheduling_info::GroupReport;
 pub use state::Scheduler;

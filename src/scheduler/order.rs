@@ -34,7 +34,7 @@ pub(super) struct MemberStanding {
 
 /// Groups with demand, and in each its groups or apps with demand.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Order {
+pub(super) struct AppOrder {
     /// The groups below the root, and the root itself where it orders apps.
     top: BTreeSet<(GroupKey, GroupId)>,
     /// All groups with something in them, parked ones included.
@@ -62,7 +62,7 @@ enum GroupMembers {
     Groups(BTreeSet<(GroupKey, GroupId)>),
 }
 
-impl Order {
+impl AppOrder {
     /// An order whose groups below the root are sorted by [`Self::sort`] alone.
     pub(super) fn sorted_at_fixed_moments() -> Self {
         Self { ranks: Some(RankTable::default()), ..Self::default() }
@@ -429,8 +429,8 @@ mod tests {
         Tree::default()
     }
 
-    fn with(entries: &[(GroupId, u64)]) -> Order {
-        let mut order = Order::default();
+    fn with(entries: &[(GroupId, u64)]) -> AppOrder {
+        let mut order = AppOrder::default();
         for &(leaf, number) in entries {
             let (key, id) = app(number);
             order.insert(leaf, FirstApp { key, slots: 1 }, id, &flat());
@@ -438,7 +438,7 @@ mod tests {
         order
     }
 
-    fn walk(mut order: Order) -> Vec<u32> {
+    fn walk(mut order: AppOrder) -> Vec<u32> {
         let mut seen = Vec::new();
         while let Some(position) = order.first() {
             seen.push(position.app.get());
@@ -457,7 +457,7 @@ mod tests {
     fn apps_stand_in_the_order_of_a_walk() {
         let top = RIGHT.next();
         let tree = Tree { parents: BTreeMap::from([(LEFT, top)]), ..flat() };
-        let mut order = Order::default();
+        let mut order = AppOrder::default();
         let mut standings = Vec::new();
         for (leaf, number) in [(LEFT, 1), (LEFT, 4), (RIGHT, 2), (RIGHT, 3)] {
             let (key, id) = app(number);
@@ -516,12 +516,12 @@ mod tests {
     fn a_parked_group_leaves_the_order_with_all_below_it_until_it_is_woken() {
         let (top, other) = (RIGHT.next(), RIGHT.next().next());
         let tree = Tree { parents: BTreeMap::from([(LEFT, top), (RIGHT, top)]), ..flat() };
-        let mut order = Order::default();
+        let mut order = AppOrder::default();
         for (leaf, number) in [(LEFT, 1), (RIGHT, 2), (other, 3)] {
             let (key, id) = app(number);
             order.insert(leaf, FirstApp { key, slots: 1 }, id, &tree);
         }
-        let first = |order: &Order| order.first().map(|entry| entry.app.get());
+        let first = |order: &AppOrder| order.first().map(|entry| entry.app.get());
         assert!(order.park(LEFT, &tree) && !order.park(LEFT, &tree));
         assert_eq!(first(&order), Some(2));
         assert!(order.park(top, &tree));
@@ -538,7 +538,7 @@ mod tests {
     fn a_group_whose_groups_are_all_parked_leaves_the_order() {
         let top = RIGHT.next();
         let tree = Tree { parents: BTreeMap::from([(LEFT, top), (RIGHT, top)]), ..flat() };
-        let mut order = Order::default();
+        let mut order = AppOrder::default();
         for (leaf, number) in [(LEFT, 1), (RIGHT, 2)] {
             let (key, id) = app(number);
             order.insert(leaf, FirstApp { key, slots: 1 }, id, &tree);

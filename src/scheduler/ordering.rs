@@ -5,7 +5,7 @@ use crate::model::{Kind, Now, Pool, lower};
 
 use super::change::{Change, Moves, Reaction};
 use super::key::FirstApp;
-use super::policy::{Policy, View};
+use super::policy::{Policy, PolicyView};
 use super::state::KeyedGroups;
 use super::{AppId, GroupId, Scheduler};
 
@@ -214,14 +214,14 @@ impl Scheduler {
     }
 
     /// Has the policy change its own state, and does what it requests.
-    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+    pub(super) fn change_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &PolicyView<'_>, &mut Reaction<'_>)) {
         self.tell_policy(change);
         self.carry_out_moves();
     }
 
-    fn tell_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &View<'_>, &mut Reaction<'_>)) {
+    fn tell_policy(&mut self, change: impl FnOnce(&mut dyn Policy, &PolicyView<'_>, &mut Reaction<'_>)) {
         let Self { policy, groups, apps, nodes, totals, moves, violations, .. } = self;
-        change(&mut **policy, &View { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
+        change(&mut **policy, &PolicyView { groups, totals, apps, nodes }, &mut Reaction { moves, violations });
     }
 
     pub(super) fn carry_out_moves(&mut self) {

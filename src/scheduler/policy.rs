@@ -22,7 +22,7 @@ use super::fair::starvation::PoolClaims;
 use super::group::{Group, Groups};
 use super::key::{AppKey, FirstApp, GroupKey};
 use super::node::{Node, Totals};
-use super::preemption::Claim;
+use super::preemption::SlotClaim;
 use super::{AppId, AppSpec, GroupId, Level};
 
 /// Most apps without a task for the node that one heartbeat may try, for each kind. Once the budget is used up, the
@@ -88,7 +88,7 @@ pub(crate) struct LaunchRules {
 /// An order of groups and apps, limits on a heartbeat, and reasons to refuse.
 pub(super) trait Policy: fmt::Debug + Send {
     /// Whether an app may be added now, and what keeps its deadline; by default all may.
-    fn check_new_app(&self, _app: &NewApp<'_>, _view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+    fn check_new_app(&self, _app: &NewApp<'_>, _view: &PolicyView<'_>) -> Result<Option<JobPlan>, AppRefusal> {
         Ok(None)
     }
 
@@ -99,13 +99,13 @@ pub(super) trait Policy: fmt::Debug + Send {
         _name: &str,
         _deadline: &AppDeadline,
         _now: Now,
-        _view: &View<'_>,
+        _view: &PolicyView<'_>,
     ) -> Result<Option<JobPlan>, AppRefusal> {
         Ok(None)
     }
 
     /// What admission would say of a deadline now; none where deadlines are not kept.
-    fn what_if(&self, _timed: &TimedWork, _view: &View<'_>) -> Option<WhatIf> {
+    fn what_if(&self, _timed: &TimedWork, _view: &PolicyView<'_>) -> Option<WhatIf> {
         None
     }
 
@@ -162,13 +162,13 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 
     /// Whether the app that is next in the order may be asked for a task, and how far the task's input may be.
-    fn review(&self, _app: &App, _kind: Kind, _heartbeat: &Heartbeat, _view: &View<'_>) -> Verdict {
+    fn review(&self, _app: &App, _kind: Kind, _heartbeat: &Heartbeat, _view: &PolicyView<'_>) -> Verdict {
         Verdict::Ask(Level::Any)
     }
 
     /// Whether the app that is next in the order may have a container; by default it may. [`Verdict::Reserve`] is no
     /// answer to this. What is parked returns as for slots, also when its usage of slots drops.
-    fn review_container(&self, _app: &App, _offered: &OfferedContainer, _view: &View<'_>) -> Verdict {
+    fn review_container(&self, _app: &App, _offered: &OfferedContainer, _view: &PolicyView<'_>) -> Verdict {
         Verdict::Ask(Level::Any)
     }
 
@@ -179,10 +179,10 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 
     /// Something changed that the policy may count; `view` shows the state after it. Default: ignores it.
-    fn on_change(&mut self, _change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
+    fn on_change(&mut self, _change: &Change, _view: &PolicyView<'_>, _reaction: &mut Reaction<'_>) {}
 
     /// Replaces the configuration of queues with capacities, which was read again.
-    fn set_capacities(&mut self, _config: CapacityConfig, _view: &View<'_>, _reaction: &mut Reaction<'_>) {}
+    fn set_capacities(&mut self, _config: CapacityConfig, _view: &PolicyView<'_>, _reaction: &mut Reaction<'_>) {}
 
     fn launch_rules(&self) -> LaunchRules {
         LaunchRules::default()
@@ -198,7 +198,7 @@ pub(super) trait Policy: fmt::Debug + Send {
         &mut self,
         waiting: &BTreeSet<AppId>,
         _now: Now,
-        _view: &View<'_>,
+        _view: &PolicyView<'_>,
         _reaction: &mut Reaction<'_>,
     ) -> Vec<AppId> {
         waiting.iter().copied().collect()
@@ -218,8 +218,8 @@ pub(super) trait Policy: fmt::Debug + Send {
     fn set_heartbeat_interval_ms(&mut self, _interval_ms: u64) {}
 
     /// What a group may take and keep in a round of preemption; asked only where the policy has such rounds.
-    fn claim(&self, _group: GroupId) -> Claim {
-        Claim::default()
+    fn claim(&self, _group: GroupId) -> SlotClaim {
+        SlotClaim::default()
     }
 
     /// The apps of a group as clients list them; none: in the order of their ids.
@@ -228,7 +228,7 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 
     /// What pools claim in a round of preemption; only the Fair scheduler has pools.
-    fn pool_claims(&self, _kind: Kind, _now: Now, _view: &View<'_>) -> PoolClaims {
+    fn pool_claims(&self, _kind: Kind, _now: Now, _view: &PolicyView<'_>) -> PoolClaims {
         PoolClaims::default()
     }
 
@@ -243,7 +243,7 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 
     /// Compares what the policy counts with a recount: slow, for builds with debug assertions.
-    fn check_counts(&self, _view: &View<'_>, _violations: &mut Violations) {}
+    fn check_counts(&self, _view: &PolicyView<'_>, _violations: &mut Violations) {}
 
     fn app_report(&self, _app: &App) -> Option<String> {
         None
@@ -272,7 +272,7 @@ pub(super) trait Policy: fmt::Debug + Send {
     }
 
     /// What holds an app back at this moment, the most important first. Changes nothing.
-    fn holds(&self, _app: &App, _view: &View<'_>, _now: Now) -> Vec<Hold> {
+    fn holds(&self, _app: &App, _view: &PolicyView<'_>, _now: Now) -> Vec<Hold> {
         Vec::new()
     }
 
@@ -368,14 +368,14 @@ pub(super) enum Verdict {
 }
 
 /// Groups, apps, nodes and sums, without the right to change them.
-pub(super) struct View<'a> {
+pub(super) struct PolicyView<'a> {
     pub(super) groups: &'a Groups,
     pub(super) totals: &'a Totals,
     pub(super) apps: &'a FxHashMap<AppId, App>,
     pub(super) nodes: &'a FxHashMap<TrackerId, Node>,
 }
 
-impl View<'_> {
+impl PolicyView<'_> {
     pub(super) fn app(&self, id: AppId) -> Option<&App> {
         self.apps.get(&id)
     }
@@ -393,7 +393,7 @@ impl View<'_> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Hold {
     /// It does not begin: as many apps, or tasks of apps, have begun as a limit allows.
-    BeginLimit { of: LimitOwner, counts: LimitUnit, limit: u64, used: u64 },
+    BeginLimit { of: LimitOwner, counts: BeginLimitUnit, limit: u64, used: u64 },
     /// It does not begin before an app of its group or user that was submitted earlier.
     BeginsLater,
     /// Its group, or one around it, holds all slots that it may ever hold.
@@ -425,7 +425,7 @@ pub(crate) enum LimitOwner {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LimitUnit {
+pub(crate) enum BeginLimitUnit {
     Apps,
     Tasks,
 }

@@ -15,7 +15,7 @@ use super::AppId;
 
 /// What a policy grants a group in a round of preemption.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Claim {
+pub(crate) struct SlotClaim {
     /// Slots up to which it takes slots from others while its tasks wait.
     pub(crate) due: PerKind<u32>,
     /// Slots that it does not lose.

@@ -6,8 +6,7 @@ use crate::model::{Kind, Now, PerKind, TrackerId, lower, raise};
 use super::change::Change;
 use super::fair::starvation::PoolClaims;
 use super::node::{EndedReservation, Reservation};
-use super::policy::View;
-use super::{Allocation, AppId, Claim, GroupId, Scheduler};
+use super::{Allocation, AppId, GroupId, Scheduler, SlotClaim};
 
 impl Scheduler {
     /// Counts the slots of an attempt as being released: its end is decided.
@@ -61,13 +60,12 @@ impl Scheduler {
         PerKind::new(incoming(Kind::Map), incoming(Kind::Reduce))
     }
 
-    pub(crate) fn claim(&self, group: GroupId) -> Claim {
+    pub(crate) fn claim(&self, group: GroupId) -> SlotClaim {
         self.policy.claim(group)
     }
 
     pub(crate) fn pool_claims(&self, kind: Kind, now: Now) -> PoolClaims {
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
-        policy.pool_claims(kind, now, &View { groups, totals, apps, nodes })
+        self.policy.pool_claims(kind, now, &self.view())
     }
 
     /// The group whose sums count an app; its own one, or one in it.

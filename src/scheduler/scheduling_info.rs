@@ -3,7 +3,7 @@
 use crate::model::{Now, PerKind};
 
 use super::constraint::DeadlineState;
-use super::policy::{AppDetail, GroupDetail, Hold, View};
+use super::policy::{AppDetail, GroupDetail, Hold};
 use super::{AppId, GroupId, Scheduler};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,9 +32,7 @@ impl Scheduler {
     pub(crate) fn group_report(&self, id: GroupId) -> Option<String> {
         self.policy.group_report(id)
     }
-}
 
-impl Scheduler {
     /// All groups, by name.
     pub(crate) fn group_reports(&self, now: Now) -> impl Iterator<Item = GroupReport<'_>> {
         self.group_reports_from(0, now)
@@ -70,8 +68,6 @@ impl Scheduler {
     }
 
     pub(crate) fn holds(&self, id: AppId, now: Now) -> Vec<Hold> {
-        let Self { policy, groups, apps, nodes, totals, .. } = self;
-        let view = View { groups, totals, apps, nodes };
-        self.apps.get(&id).map_or(Vec::new(), |app| policy.holds(app, &view, now))
+        self.apps.get(&id).map_or(Vec::new(), |app| self.policy.holds(app, &self.view(), now))
     }
 }

@@ -22,8 +22,8 @@ use super::fair::options::FairOptions;
 use super::group::Groups;
 use super::key::{FirstApp, GroupKey};
 use super::node::{EndedReservation, Node};
-use super::order::{GroupTree, Order};
-use super::policy::{AppDetail, AppRefusal, LaunchRules, NewApp, Policy, View};
+use super::order::{AppOrder, GroupTree};
+use super::policy::{AppDetail, AppRefusal, LaunchRules, NewApp, Policy, PolicyView};
 use super::task_nodes::{TaskNode, TaskNodes};
 use super::{
     Allocation, AppId, AppSize, AppSpec, FifoOptions, GroupBusy, GroupId, HostId, PolicyOptions, Topology, Totals,
@@ -59,7 +59,7 @@ pub struct Scheduler {
     pub(super) nodes_by_host: FxHashMap<HostId, u32>,
     last_node: TrackerId,
     pub(super) to_begin: BTreeSet<AppId>,
-    pub(super) orders: PerPool<Order>,
+    pub(super) orders: PerPool<AppOrder>,
     /// Apps that a limit keeps out of the order, by the group below the root that they are in.
     pub(super) parked_apps: PerPool<BTreeSet<(GroupId, AppId)>>,
     pub(super) totals: Totals,
@@ -82,10 +82,10 @@ impl fmt::Debug for Scheduler {
     }
 }
 
-pub(super) fn orders_for(policy: &dyn Policy) -> PerPool<Order> {
+pub(super) fn orders_for(policy: &dyn Policy) -> PerPool<AppOrder> {
     let order = || match policy.sorts_at_fixed_moments() {
-        true => Order::sorted_at_fixed_moments(),
-        false => Order::default(),
+        true => AppOrder::sorted_at_fixed_moments(),
+        false => AppOrder::default(),
     };
     PerPool::new(order(), order(), order())
 }
@@ -170,9 +170,7 @@ impl Scheduler {
     pub fn topology_mut(&mut self) -> &mut Topology {
         &mut self.topology
     }
-}
 
-impl Scheduler {
     /// Opens a group below the root, or finds the one that is open under this name.
     pub fn open_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
@@ -255,9 +253,7 @@ impl Scheduler {
     pub(crate) fn waiting(&self, group: GroupId) -> PerKind<u32> {
         self.groups.waiting(group).slots().narrow()
     }
-}
 
-impl Scheduler {
     /// Adds a node. Its slots count at once; it gets tasks when a [`NodeOffer`](super::NodeOffer) names it.
     pub fn add_node(&mut self, host: HostId, slots: PerKind<u32>) -> TrackerId {
         let mut id = self.last_node.next();
@@ -361,16 +357,19 @@ impl Scheduler {
         }
         totals
     }
-}
 
-impl Scheduler {
     /// Whether the policy accepts an app now. Apps that were accepted before a restart are added without this check.
     ///
     /// # Errors
     /// The limit that refuses it.
     pub fn check_new_app(&self, app: &NewApp<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+        self.policy.check_new_app(app, &self.view())
+    }
+
+    /// What the policy may see.
+    pub(super) fn view(&self) -> PolicyView<'_> {
         let Self { groups, totals, apps, nodes, .. } = self;
-        self.policy.check_new_app(app, &View { groups, totals, apps, nodes })
+        PolicyView { groups, totals, apps, nodes }
     }
 
     /// Adds an app, without demand. It waits for [`Self::begin_apps`] or [`Self::resume_app`].
@@ -440,14 +439,12 @@ impl Scheduler {
         deadline: &AppDeadline,
         now: Now,
     ) -> Result<Option<JobPlan>, AppRefusal> {
-        let Self { groups, totals, apps, nodes, policy, .. } = self;
-        let Some(app) = apps.get(&id) else { return Ok(None) };
-        policy.check_deadline(app, name, deadline, now, &View { groups, totals, apps, nodes })
+        let Some(app) = self.apps.get(&id) else { return Ok(None) };
+        self.policy.check_deadline(app, name, deadline, now, &self.view())
     }
 
     pub(crate) fn what_if(&self, timed: &TimedWork) -> Option<WhatIf> {
-        let Self { groups, totals, apps, nodes, .. } = self;
-        self.policy.what_if(timed, &View { groups, totals, apps, nodes })
+        self.policy.what_if(timed, &self.view())
     }
 
     /// Whether an app still has maps to run when the slots promised for them are no more.
@@ -482,9 +479,7 @@ impl Scheduler {
     pub(crate) fn app_usage(&self, id: AppId) -> PerKind<u32> {
         self.apps.get(&id).map_or(PerKind::default(), |app| app.held.slots())
     }
-}
 
-impl Scheduler {
     /// Opens a group below the root that closes with its last app, or finds the one that is open under this name.
     pub(crate) fn open_temporary_group(&mut self, name: &str) -> GroupId {
         if let Some(group) = self.groups.by_name(name) {
@@ -507,9 +502,7 @@ impl Scheduler {
             let _ = self.close_group(group);
         }
     }
-}
 
-impl Scheduler {
     pub(super) fn count_node_up(&mut self, host: HostId) {
         let nodes = self.nodes_by_host.entry(host).or_default();
         if *nodes == 0 {

@@ -6,7 +6,7 @@ use crate::engine::{FairConfig, PolicyConfig};
 use crate::model::{Decimal, PartsPerMillion, PerKind};
 use crate::scheduler::FifoOptions;
 use crate::scheduler::capacity::{CapacityConfig, WrittenConfig, WrittenQueue};
-use crate::scheduler::constraint::{Admission, ConstraintConfig, Model, OnMissed, Strategy};
+use crate::scheduler::constraint::{AdmissionRule, ConstraintConfig, Model, OnMissed, Strategy};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
 use crate::scheduler::fair::load_cap::LoadCap;
@@ -48,7 +48,7 @@ fn constraint(random: &mut Random) -> ConstraintConfig {
         model: if random.one_in(2) { Model::Fluid } else { Model::Whole { wait_us: random.between(1, 6_000) * 1_000 } },
         strategy: [Strategy::Minimum, Strategy::Minimum, Strategy::All, Strategy::Fixed(2)][random.below(4) as usize],
         on_missed: [OnMissed::Demote, OnMissed::Continue, OnMissed::Kill][random.below(3) as usize],
-        admission: if random.one_in(3) { Admission::Warn } else { Admission::Reject },
+        admission: if random.one_in(3) { AdmissionRule::Warn } else { AdmissionRule::Reject },
         escalates: random.one_in(2),
         ..ConstraintConfig::default()
     }

@@ -12,7 +12,7 @@ use crate::config::settings::fair::read_allocation_file;
 use crate::model::PartsPerMillion;
 use crate::scheduler::capacity::CapacityConfig;
 use crate::scheduler::constraint::{
-    Admission, AdmissionSlots, ConstraintConfig, DefaultCosts, HistoryConfig, Model, OnMissed, Strategy,
+    AdmissionRule, AdmissionSlots, ConstraintConfig, Costs, HistoryConfig, Model, OnMissed, Strategy,
 };
 use crate::scheduler::fair::allocations::Allocations;
 
@@ -240,18 +240,19 @@ pub(super) fn constraint_config(configuration: &Configuration) -> Result<Constra
             _ => OnMissed::Demote,
         },
         admission: match &*word(&keys::CONSTRAINT_ADMISSION)? {
-            "warn" => Admission::Warn,
-            _ => Admission::Reject,
+            "warn" => AdmissionRule::Warn,
+            _ => AdmissionRule::Reject,
         },
         slots: match &*word(&keys::CONSTRAINT_ADMISSION_SLOTS)? {
             "now" => AdmissionSlots::Now,
             _ => AdmissionSlots::Planned,
         },
         escalates: configuration.flag(&keys::CONSTRAINT_ESCALATE)?,
-        default_costs: DefaultCosts {
+        default_costs: Costs {
             map_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_MAP_COST)?.div_ceil(1_000),
             reduce_us_per_mb: above_zero(configuration, &keys::CONSTRAINT_REDUCE_COST)?.div_ceil(1_000),
             copy_us_per_mb: US_OF_MILLIONTHS.div_ceil(above_zero(configuration, &keys::CONSTRAINT_NETWORK)?),
+            ..Costs::default()
         },
         history: HistoryConfig {
             enabled: configuration.flag(&keys::CONSTRAINT_HISTORY)?,

@@ -5,10 +5,10 @@
 use std::sync::Arc;
 
 use crate::api::applications::{
-    AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, ContainerState, NodeReport,
-    RegisterAnswer, RegisterCall, Submission, UnregisterCall,
+    AllocateCall, ApplicationReport, ApplicationState, ClusterInfo, ContainerReport, NodeReport, RegisterAnswer,
+    RegisterCall, Submission, UnregisterCall,
 };
-use crate::engine::state::{Caller, Container, ReportTerms, RowPage};
+use crate::engine::state::{Caller, Container, ContainerFilter, ReportTerms, RowPage};
 use crate::market::{KeyId, SignedTextId};
 use crate::model::{ApplicationId, ApplicationSecret, Capability, ContainerId, Now};
 
@@ -181,18 +181,6 @@ pub struct ApplicationFilter {
     pub(crate) rows: usize,
     /// Only those after this one in the list, which is in falling order.
     pub(crate) after: Option<ApplicationId>,
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ContainerFilter {
-    /// In these states; empty: in any.
-    pub(crate) states: Vec<ContainerState>,
-    /// Only those that failed by their own fault.
-    pub(crate) failed_only: bool,
-    /// At most so many, 1 to 1,000.
-    pub(crate) limit: usize,
-    /// Only those with a higher number than this one.
-    pub(crate) after: Option<ContainerId>,
 }
 
 /// How a container is ended by its owner.

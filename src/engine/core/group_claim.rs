@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::market::{ContainerUse, Market, QueueUse};
 use crate::model::{Kind, Now, PartsPerMillion, PerKind, PerPool, Pool, QueueName, counted};
 use crate::scheduler::fair::allocations::PoolSettings;
-use crate::scheduler::fair::share::{Share, ShareClaim, fair_shares};
+use crate::scheduler::fair::share::{FairShare, ShareClaim, fair_shares};
 
 use super::policy::PolicyConfig;
 
@@ -92,7 +92,7 @@ pub(crate) fn due_slots<'a>(
             for kind in Kind::ALL {
                 let claims: Vec<ShareClaim> =
                     pools.iter().map(|(_, settings, of_pool)| claim(settings, of_pool, kind)).collect();
-                let shares = fair_shares(&claims, Share::of_slots(slots[kind]));
+                let shares = fair_shares(&claims, FairShare::of_slots(slots[kind]));
                 for ((name, ..), share) in pools.iter().zip(shares) {
                     due.entry(*name).or_default().slots[kind] = whole_slots(share);
                 }
@@ -113,7 +113,7 @@ fn claim(settings: &PoolSettings, of_pool: &GroupUse, kind: Kind) -> ShareClaim 
     }
 }
 
-fn whole_slots(share: Share) -> u32 {
+fn whole_slots(share: FairShare) -> u32 {
     u32::try_from(share.0 / PartsPerMillion::ONE.0).unwrap_or(u32::MAX)
 }
 

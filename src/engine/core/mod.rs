@@ -3,7 +3,7 @@
 mod access;
 mod application_request;
 mod config;
-mod deadline_fields;
+mod deadline_change;
 mod event;
 mod group_claim;
 mod inspection;
@@ -16,12 +16,10 @@ pub(crate) use super::RunStart;
 pub(crate) use super::Tallies;
 pub(crate) use access::JobOperation;
 pub use application_request::{ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest};
-pub(crate) use application_request::{
-    ApplicationFilter, ApplicationWait, ContainerFilter, ContainerSignal, SignedTime, StoreView,
-};
+pub(crate) use application_request::{ApplicationFilter, ApplicationWait, ContainerSignal, SignedTime, StoreView};
 pub use config::EngineConfig;
 pub(crate) use config::{HeartbeatConfig, HostLists};
-pub(crate) use deadline_fields::deadline_change;
+pub(crate) use deadline_change::deadline_change;
 pub(crate) use event::{DelegationCall, DelegationRequest};
 pub use event::{Event, ReadSubmission};
 
@@ -32,5 +30,5 @@ pub(crate) use group_claim::{GroupUse, due_slots, settings_of_group};
 pub(crate) use inspection::Inspection;
 pub(crate) use policy::{EventLogConfig, FairConfig, Grouping, PolicyChange};
 pub use policy::{PolicyConfig, QueueConfig};
+pub(crate) use reply::{Handled, Read, SwitchReply, Wait};
 pub use reply::{HeartbeatAnswer, Reply, Step, SubmissionReply};
-pub(crate) use reply::{Read, SwitchReply, Wait};

@@ -35,6 +35,9 @@ pub(crate) enum Wait {
     For(FactNumber),
 }
 
+/// What an event is answered, or why it is refused; a refusal waits for nothing.
+pub(crate) type Handled = Result<(Reply, Wait), Refusal>;
+
 /// A value read from the engine, and the fact that must be durable before it is sent.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Read<T> {

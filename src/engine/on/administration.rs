@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::core::{Engine, HostLists, PolicyConfig, QueueConfig, Read, Reply, Wait};
+use crate::engine::core::{Engine, Handled, HostLists, PolicyConfig, QueueConfig, Read, Reply, Wait};
 use crate::engine::state::{Caller, LogLevel, Refusal};
 use crate::model::{Now, TrackerId, counted};
 
@@ -24,9 +24,7 @@ impl Engine {
         self.outbox.log_line(LogLevel::Warning, text);
         (Reply::Boolean(on), Wait::Nothing)
     }
-}
 
-impl Engine {
     /// What an administrator has ordered stays.
     pub(super) fn on_file_system_watched(&mut self, is_away: bool) -> (Reply, Wait) {
         if std::mem::replace(&mut self.administration.is_file_system_away, is_away) != is_away {
@@ -40,9 +38,7 @@ impl Engine {
         }
         (Reply::Boolean(is_away), Wait::Nothing)
     }
-}
 
-impl Engine {
     pub(crate) fn queues_and_hosts(&self) -> (&[QueueConfig], &HostLists) {
         (&self.config.queues, &self.config.hosts)
     }
@@ -61,10 +57,8 @@ impl Engine {
     }
 
     /// Loses trackers on hosts that are no longer admitted at once; their next heartbeat is refused.
-    pub(super) fn on_hosts_read(&mut self, hosts: HostLists, caller: &Caller, now: Now) -> (Reply, Wait) {
-        if let Err(refusal) = self.check_refresh_nodes(caller) {
-            return (Reply::Refused(refusal), Wait::Nothing);
-        }
+    pub(super) fn on_hosts_read(&mut self, hosts: HostLists, caller: &Caller, now: Now) -> Handled {
+        self.check_refresh_nodes(caller)?;
         let text = format!(
             "{} refreshed the host lists: {} included, {} excluded",
             caller.user,
@@ -73,7 +67,7 @@ impl Engine {
         );
         self.outbox.log_line(LogLevel::Info, text);
         self.admit(hosts, now);
-        (Reply::Done, Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     fn admit(&mut self, hosts: HostLists, now: Now) {
@@ -94,14 +88,12 @@ impl Engine {
         policy: Option<PolicyConfig>,
         caller: &Caller,
         now: Now,
-    ) -> (Reply, Wait) {
+    ) -> Handled {
         let count = queues.len();
-        if let Err(refusal) = self.replace_queues(queues, policy, now) {
-            return (Reply::Refused(refusal), Wait::Nothing);
-        }
+        self.replace_queues(queues, policy, now)?;
         let text = format!("{} refreshed the queues: {} configured", caller.user, counted(count, "queue"));
         self.outbox.log_line(LogLevel::Info, text);
-        (Reply::Done, Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Replaces queues, settings of the policy and host lists at the request of the daemon's operator: all or nothing.
@@ -111,12 +103,10 @@ impl Engine {
         policy: Option<PolicyConfig>,
         hosts: HostLists,
         now: Now,
-    ) -> (Reply, Wait) {
-        if let Err(refusal) = self.replace_queues(queues, policy, now) {
-            return (Reply::Refused(refusal), Wait::Nothing);
-        }
+    ) -> Handled {
+        self.replace_queues(queues, policy, now)?;
         self.admit(hosts, now);
-        (Reply::Done, Wait::All)
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Replaces all queues and the settings of the policy, or nothing.

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use crate::api::applications::{AllocateCall, ApplicationReport, Submission};
 use crate::engine::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationFilter, ApplicationQuestion, ApplicationRequest, ApplicationWait,
-    ContainerFilter, ContainerSignal, Engine, Grouping, Reply, SignedTime, StoreView, Wait,
+    ContainerSignal, Engine, Grouping, Reply, SignedTime, StoreView, Wait,
 };
 use crate::engine::state::{
-    Application, ApplicationRefusal, BodyFault, CallResult, Caller, Container, LastReport, NewApplication, Refusal,
-    RowPage, STEP_BYTES, WantedContainers,
+    Application, ApplicationRefusal, BodyFault, CachedReport, CallResult, Caller, Container, ContainerFilter,
+    NewApplication, Refusal, RowPage, STEP_BYTES,
 };
 use crate::market::{Consumer, KeyId, Signature};
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId, LOG_TICKET_MS, LogKey, Now};
@@ -268,7 +268,7 @@ impl Engine {
 
     fn show_application(&mut self, id: ApplicationId, rows: RowPage, now: Now) -> Answered {
         let version = self.applications.version(id);
-        let is_fresh = |last: &LastReport| {
+        let is_fresh = |last: &CachedReport| {
             let age_ms = now.mono_ms.saturating_sub(last.at_mono_ms);
             last.report.id == id && last.report.version == version && last.rows == rows && age_ms <= REPORT_AGE_MS
         };
@@ -282,7 +282,7 @@ impl Engine {
             report.held_by_others = self.applications.unlaunched_of_others(Some(id), now);
         }
         let report = Arc::new(report);
-        self.applications.last_report = Some(LastReport { report: report.clone(), rows, at_mono_ms: now.mono_ms });
+        self.applications.last_report = Some(CachedReport { report: report.clone(), rows, at_mono_ms: now.mono_ms });
         Ok(ApplicationAnswer::Application(report))
     }
 
@@ -341,10 +341,7 @@ impl Engine {
     }
 
     fn list_containers(&self, application: ApplicationId, filter: &ContainerFilter) -> Answered {
-        let ContainerFilter { states, failed_only, limit, after } = filter;
-        let after = after.map_or(0, |after| after.number);
-        let wanted = WantedContainers { states, failed_only: *failed_only, limit: *limit, after };
-        let (containers, next) = self.applications.containers(application, wanted)?;
+        let (containers, next) = self.applications.containers(application, filter)?;
         let known = self.applications.get(application);
         let stored_through = known.map_or(0, |known| known.counts.stored_through);
         Ok(ApplicationAnswer::Containers { containers, next, stored_through })

@@ -10,7 +10,8 @@ use crate::mapreduce::{Job, JobGrants, Launch};
 use crate::model::{JobId, Kind, Now, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
 use crate::scheduler::{
-    AppId, Distance, GrantResult, GrantSource, Hold, LaunchRules, Level, LimitOwner, LimitUnit, LocalityEnd, NodeOffer,
+    AppId, BeginLimitUnit, Distance, GrantResult, GrantSource, Hold, LaunchRules, Level, LimitOwner, LocalityEnd,
+    NodeOffer,
 };
 use crate::wire::Task;
 
@@ -215,8 +216,8 @@ fn reason(hold: Hold, group: LimitHolder, now: Now) -> PendingReason {
                 LimitOwner::User => (LimitHolder::User, None),
             };
             let counts = match counts {
-                LimitUnit::Apps => LimitCount::Jobs,
-                LimitUnit::Tasks => LimitCount::Tasks,
+                BeginLimitUnit::Apps => LimitCount::Jobs,
+                BeginLimitUnit::Tasks => LimitCount::Tasks,
             };
             PendingReason::BeginLimit { of, name, counts, limit, used }
         }

@@ -13,8 +13,6 @@ use crate::model::{ApplicationId, Credits, JobId, Now};
 use crate::wire::DelegationIdentifier;
 use crate::wire::limits::excerpt;
 
-use super::job_words::state_word;
-
 /// What an event asks for, noted before it is handled.
 pub(super) struct Audited {
     entry: AuditEntry,
@@ -177,7 +175,7 @@ impl Engine {
     pub(super) fn audit_end(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
         let entry = AuditEntry::new("end", &*job.spec.user).with("job", id).with("queue", &job.spec.queue);
-        self.outbox.audit(entry.with("state", state_word(job.state().run_state())));
+        self.outbox.audit(entry.with("state", job.state().run_state().name()));
     }
 
     /// Enters what the event has changed, or that it was refused. The decision in it, if there is one.

@@ -288,9 +288,7 @@ impl Engine {
             })
             .collect()
     }
-}
 
-impl Engine {
     /// Why an application gets no container that would fit somewhere, as far as its queue's bid decides it; none where no
     /// market rules, or where it is its queue's turn.
     fn why_market_waits(&self, application: &Application, app: AppId, request: RequestType) -> Option<WaitingReason> {

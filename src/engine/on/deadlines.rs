@@ -1,9 +1,9 @@
 //! Deadlines of jobs, which the constraint scheduler keeps: from what a job states, to what the scheduler plans by.
 
 use crate::engine::core::Engine;
-use crate::engine::state::Fact;
+use crate::engine::state::{Fact, Refusal};
 use crate::mapreduce::{Job, JobFact, JobOutcome, JobSpec, SplitTable};
-use crate::model::JobId;
+use crate::model::{JobId, Now};
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{AppDeadline, Costs, DeadlineSpec, HistoryConfig, JobClass, JobEstimate, TimedWork};
 
@@ -68,21 +68,7 @@ impl Engine {
         let deadline = self.deadline_now(job);
         self.cluster.scheduler.set_deadline(job.app, deadline);
     }
-}
 
-/// The deadline of a job that was submitted then, with its work by what is believed of its costs.
-pub(super) fn app_deadline(
-    deadline: &DeadlineSpec,
-    spec: &JobSpec,
-    splits: &SplitTable,
-    submit_ms: i64,
-    believed: &Costs,
-) -> AppDeadline {
-    let work = deadline.work(splits.volume(), spec.reduces, believed);
-    AppDeadline { due_us: deadline.due_us(submit_ms), work, plan: None }
-}
-
-impl Engine {
     /// What is believed of a new job; nothing of one without a deadline.
     pub(super) fn estimate(&self, spec: &JobSpec) -> JobEstimate {
         match (&spec.deadline, self.config.policy.constraint()) {
@@ -116,14 +102,7 @@ impl Engine {
         job.estimate = estimate;
         job.last_fact = self.outbox.record(Fact::Job(JobFact::Estimated { job: id, estimate }));
     }
-}
 
-/// The jobs whose costs are like those of the job.
-pub(super) fn job_class(spec: &JobSpec) -> JobClass {
-    JobClass::new(&spec.user, &spec.name, &spec.code)
-}
-
-impl Engine {
     /// A map of a job with a deadline is done: if nothing else says what its maps cost, the first of them do.
     pub(super) fn learn_from_first_maps(&mut self, id: JobId) {
         let Some(job) = self.jobs.get(id) else { return };
@@ -162,4 +141,41 @@ impl Engine {
             self.outbox.record(Fact::CostsForgotten(class));
         }
     }
+
+    /// Whether a job that was held can keep its deadline still, beside what was promised to others meanwhile.
+    ///
+    /// # Errors
+    /// It cannot; what can be done.
+    pub(super) fn check_released_deadline(&self, id: JobId, now: Now) -> Result<(), Refusal> {
+        let (Some(job), Some(config)) = (self.jobs.get(id), self.config.policy.constraint()) else {
+            return Ok(());
+        };
+        let Some(spec) = job.deadline() else { return Ok(()) };
+        let estimate = self.estimate_now(&config.history, job);
+        let planned = self.planned(spec, &job.spec, &job.splits, job.submit_ms, &estimate);
+        let Some(planned) = planned else { return Ok(()) };
+        let checked = self.cluster.scheduler.check_deadline(job.app, &job.id.to_string(), &planned, now);
+        checked.map(drop).map_err(|refusal| {
+            Refusal::Invalid(format!(
+                "{refusal}; before it is released, give it another deadline or none: jobtracker job deadline {id}"
+            ))
+        })
+    }
+}
+
+/// The deadline of a job that was submitted then, with its work by what is believed of its costs.
+pub(super) fn app_deadline(
+    deadline: &DeadlineSpec,
+    spec: &JobSpec,
+    splits: &SplitTable,
+    submit_ms: i64,
+    believed: &Costs,
+) -> AppDeadline {
+    let work = deadline.work(splits.volume(), spec.reduces, believed);
+    AppDeadline { due_us: deadline.due_us(submit_ms), work, plan: None }
+}
+
+/// The jobs whose costs are like those of the job.
+pub(super) fn job_class(spec: &JobSpec) -> JobClass {
+    JobClass::new(&spec.user, &spec.name, &spec.code)
 }

@@ -15,7 +15,6 @@ use crate::model::{AttemptId, JobId, Kind, Now, PerKind, PerPool, QueueName};
 use crate::scheduler::{Allocation, GroupId, QueuePosition};
 
 use super::assignment::{is_hold_on, is_limit_on};
-use super::job_words::state_word;
 
 /// With more running attempts and containers an explanation does not compute a round of preemption: the round visits all of them, and
 /// heartbeats wait meanwhile.
@@ -79,7 +78,7 @@ impl Engine {
             name: job.spec.name.clone(),
             user: job.spec.user.clone(),
             queue: job.spec.queue.clone(),
-            state: state_word(job.reported_state()).to_owned(),
+            state: job.reported_state().name().to_owned(),
             tasks: per_kind(|kind| TaskCounts {
                 total: job.total()[kind],
                 finished: job.finished()[kind],
@@ -104,7 +103,7 @@ impl Engine {
     fn why(&self, case: &Case<'_>, bidding: Option<&Bidding>) -> Vec<PendingReason> {
         let job = case.job;
         if job.is_end_reported() {
-            return vec![PendingReason::Over { state: state_word(job.reported_state()).to_owned() }];
+            return vec![PendingReason::Over { state: job.reported_state().name().to_owned() }];
         }
         if job.is_over_or_ending() {
             return vec![PendingReason::Ending];

@@ -9,7 +9,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, Reply, SubmissionReply, Wait};
+use crate::engine::core::{Engine, Handled, Reply, SubmissionReply, Wait};
 use crate::engine::state::{ForeignJob, ForeignState, LogLevel, Refusal, TrackerRecovery};
 use crate::mapreduce::{AcceptedJob, JobEstimate, JobFact, JobOutcome, JobSpec, StoredJob, next_attempt_block};
 use crate::model::{AttemptId, JobId, Now, TrackerId};
@@ -17,7 +17,7 @@ use crate::wire::HeartbeatRequest;
 use crate::wire::limits::excerpt;
 
 use super::orders::{Orders, UnknownAttempts};
-use super::submission::{check_texts, refuse};
+use super::submission::check_texts;
 
 /// Failure info of a job that must not continue after a restart.
 pub(super) const NOT_RECOVERED: &str =
@@ -86,9 +86,7 @@ impl Engine {
         self.record_job_facts();
         self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {ENDED_ELSEWHERE}"));
     }
-}
 
-impl Engine {
     /// Closes a job that has ended since the restored backup was made: nothing of it can run again.
     pub(super) fn close_job_ended_since_copy(&mut self, id: JobId, output: &str, now: Now) {
         let Some(job) = self.jobs.get_mut(id).filter(|job| !job.is_over()) else { return };
@@ -97,15 +95,13 @@ impl Engine {
         self.record_job_facts();
         self.outbox.log_line(LogLevel::Warning, format!("{id} is over: {why}"));
     }
-}
 
-impl Engine {
     /// Accepts a job that another JobTracker accepted, without a signature: the other one has checked the submission.
-    pub(super) fn on_foreign_job_found(&mut self, mut found: ForeignJob, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_foreign_job_found(&mut self, mut found: ForeignJob, now: Now) -> Handled {
         JobSpec::cut_texts(&mut found.spec);
         let id = found.id;
         if !self.foreign_recovery.expected.remove(&id) || self.jobs.get(id).is_some() {
-            return refuse(Refusal::Invalid(format!("{id} is not an expected job of another JobTracker")));
+            return Err(Refusal::Invalid(format!("{id} is not an expected job of another JobTracker")));
         }
         let mut accepted = AcceptedJob {
             id,
@@ -132,11 +128,11 @@ impl Engine {
                         &mut self.cluster.job_context(&mut self.outbox, now),
                     );
                 }
-                (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+                Ok((Reply::Submission(SubmissionReply::Accepted(status)), Wait::All))
             }
             Err(refusal) => {
                 self.on_foreign_job_not_found(id);
-                refuse(refusal)
+                Err(refusal)
             }
         }
     }
@@ -180,9 +176,7 @@ impl Engine {
             );
         }
     }
-}
 
-impl Engine {
     /// Registers an unknown tracker without reinitialisation if it can only be one of another JobTracker; none if not.
     /// Its first report may be as old as that JobTracker's end, like that of a tracker after a restart.
     pub(super) fn accept_foreign_tracker(&mut self, request: &HeartbeatRequest, now: Now) -> Option<TrackerId> {

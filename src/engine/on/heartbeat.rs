@@ -13,13 +13,18 @@ use crate::wire::{Action, HeartbeatRequest, HeartbeatResponse, TaskStatus};
 use super::assignment::Assignment;
 use super::orders::{Orders, UnknownAttempts};
 use super::registration::holds_slot;
+use super::tracker_loss::Departure;
 use super::tracker_recovery::{RecoveryStep, deduplicate_diagnostics};
 
 /// Interval for a tracker that exceeds the limit of trackers, ms; it is unknown then and is reinitialised.
 const FULL_INTERVAL_MS: i32 = 10_000;
+
 /// Unknown attempts of a tracker, beyond twice its slots, that it is ordered to drop. Further ones are ignored until it
 /// reports fewer.
 const UNKNOWN_ATTEMPTS_BESIDE_SLOTS: usize = 100;
+
+/// Interval in the answer to a tracker that has signed off, ms; it calls no more.
+const LAST_INTERVAL_MS: i32 = 10_000;
 
 /// What becomes of a heartbeat: an answer at once, or its reports are processed.
 enum HeartbeatAdmission {
@@ -390,6 +395,28 @@ impl Engine {
             || !self.cluster.housekeeping.cleanup.is_empty()
             || Kind::ALL.iter().any(|kind| !self.cluster.housekeeping.task_cleanup[*kind].is_empty());
         self.config.heartbeat.interval_ms(self.trackers.len(), !has_attempts && !has_waiting)
+    }
+
+    /// Processes the last reports of a tracker and removes it. Whether it has received the last answer does not matter: it
+    /// reports what has ended, and what it does not report is gone with it.
+    pub(super) fn on_sign_off(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
+        self.tallies.heartbeats += 1;
+        let known = self.trackers.id_of(&request.status.name);
+        if let Some(refusal) = self.refuse_tracker(known, &request, connection, now) {
+            return (Reply::Refused(refusal), Wait::Nothing);
+        }
+        let answer = idle_answer(request.response_id.wrapping_add(1), LAST_INTERVAL_MS);
+        if let Some(id) = known {
+            // Its orders would find nothing there.
+            let _ = self.process_reports(id, request.status.tasks, ReportFreshness::NotRecovering, now);
+            self.remove_tracker(id, Departure::SignedOff, now);
+            if self.record_job_facts() {
+                // They made room.
+                self.begin_jobs(now);
+            }
+        }
+        // A crash that undid the loss would wait for the tracker; it says it only once.
+        (Reply::Heartbeat(HeartbeatAnswer::Fresh(answer)), Wait::All)
     }
 }
 

@@ -125,7 +125,7 @@ impl Engine {
             self.start_meter(now);
             let meter = self.market.as_ref().map(|market| market.accounts.meter());
             self.rounds.resumed_end_mono_ms = meter.map(|meter| meter.end_mono_ms(now.mono_ms));
-            self.close_resumed_interval();
+            self.rounds.close_resumed_interval(&self.trackers.presences);
         }
     }
 

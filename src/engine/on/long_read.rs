@@ -14,7 +14,7 @@ use crate::scheduler::AppId;
 use crate::wire::protocol::{Value, encode_array_start, encode_element, encode_value};
 use crate::wire::{ClusterStatus, JobStatus, TaskReport, Text, TrackersOfState};
 
-use super::queries::ReportKind;
+use super::queries::TaskReportKind;
 
 /// A partial answer: the encoded value, appended to the caller's buffer.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ struct SliceCapacity {
 #[derive(Debug)]
 pub struct ReportsRead {
     job: JobId,
-    kind: ReportKind,
+    kind: TaskReportKind,
     stage: ReportStage,
     /// The next task.
     cursor: u32,
@@ -115,7 +115,7 @@ pub struct ClusterRead {
 impl LongRead {
     /// Reports on the tasks of a job; none of an unknown one. The caller must have passed
     /// [`Engine::check_view_details`].
-    pub fn task_reports(job: JobId, kind: ReportKind) -> Self {
+    pub fn task_reports(job: JobId, kind: TaskReportKind) -> Self {
         let stage = ReportStage::Beginning;
         Self::Reports(Box::new(ReportsRead { job, kind, stage, cursor: 0, total: 0, done: Vec::new() }))
     }
@@ -219,22 +219,22 @@ fn bit_of(task: u32) -> (usize, u64) {
     ((task / u64::BITS) as usize, 1 << (task % u64::BITS))
 }
 
-impl ReportKind {
+impl TaskReportKind {
     /// How many such tasks a job has; none before it has begun.
     fn count(self, job: &Job) -> u32 {
         match self {
             _ if !job.has_begun() => 0,
-            ReportKind::Work(kind) => job.total()[kind],
-            ReportKind::Setup | ReportKind::Cleanup => 2,
+            TaskReportKind::Work(kind) => job.total()[kind],
+            TaskReportKind::Setup | TaskReportKind::Cleanup => 2,
         }
     }
 
     fn key(self, number: u32) -> TaskKey {
         let variant = || if number == 0 { Kind::Map } else { Kind::Reduce };
         match self {
-            ReportKind::Work(kind) => TaskKey::Work(kind, number),
-            ReportKind::Setup => TaskKey::Setup(variant()),
-            ReportKind::Cleanup => TaskKey::Cleanup(variant()),
+            TaskReportKind::Work(kind) => TaskKey::Work(kind, number),
+            TaskReportKind::Setup => TaskKey::Setup(variant()),
+            TaskReportKind::Cleanup => TaskKey::Cleanup(variant()),
         }
     }
 }

@@ -10,10 +10,10 @@ use crate::market::{
 use crate::model::{JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::{Allocation, AppId, GroupId, Scheduler, UnderQuotaGroup, WaitingApp};
 
-use super::job_group::WITHOUT_ACCOUNT;
-use super::live_queue::{IncomingSlots, LiveQueue};
 use super::market_queries::{queue_usage, sold_slots};
 use super::order_rates::{OrderCharges, raise_bids};
+use super::pools::WITHOUT_ACCOUNT;
+use super::preemption_round::{IncomingSlots, QueueInRound};
 
 impl Engine {
     /// Restores the accounts of an earlier run. Unless the market rules now, what it has sold ends here.
@@ -240,9 +240,9 @@ const JOBS_IN_RESERVE: usize = 16;
 
 impl Engine {
     /// All queues, by name, without their jobs.
-    pub(super) fn queues_in_a_round(&self) -> Vec<LiveQueue<'_>> {
+    pub(super) fn queues_in_a_round(&self) -> Vec<QueueInRound<'_>> {
         let scheduler = &self.cluster.scheduler;
-        let groups = scheduler.group_usages().map(|usage| LiveQueue {
+        let groups = scheduler.group_usages().map(|usage| QueueInRound {
             name: usage.name,
             group: usage.id,
             claim: scheduler.claim(usage.id),
@@ -254,7 +254,7 @@ impl Engine {
     }
 
     /// Adds the unfinished jobs of each queue.
-    pub(super) fn add_jobs(&self, queues: &mut [LiveQueue<'_>]) {
+    pub(super) fn add_jobs(&self, queues: &mut [QueueInRound<'_>]) {
         let mut jobs: BTreeMap<GroupId, BTreeSet<_>> = BTreeMap::new();
         for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
             // A job is submitted to one queue and may be ordered in another group.
@@ -284,7 +284,7 @@ impl Engine {
 
     /// Reserves incoming slots of either kind for setups of jobs in queues with room; a setup without one needs a slot
     /// of the kind in which its queue has room.
-    pub(super) fn place_setups(&self, queues: &mut [LiveQueue<'_>], incoming: &mut PerKind<IncomingSlots>) {
+    pub(super) fn place_setups(&self, queues: &mut [QueueInRound<'_>], incoming: &mut PerKind<IncomingSlots>) {
         for queue in queues {
             let Some(kind) = Kind::ALL.into_iter().find(|kind| queue.room(*kind) > 0) else { continue };
             let setups = queue.jobs.iter().filter(|id| self.cluster.housekeeping.setup.contains(id));
@@ -300,7 +300,7 @@ impl Engine {
     }
 
     /// The queue as one that is short of slots; none without room or waiting tasks.
-    pub(super) fn short_group(&self, queue: &LiveQueue<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
+    pub(super) fn short_group(&self, queue: &QueueInRound<'_>, kind: Kind) -> Option<UnderQuotaGroup> {
         let need = queue.room(kind);
         if need == 0 || (queue.setups[kind].is_empty() && self.cluster.scheduler.waiting(queue.group)[kind] == 0) {
             return None;

@@ -9,7 +9,7 @@ use crate::market::{LaidCharge, OpenBids, Order};
 use crate::model::{Credits, JobId, Kind, Now, PerKind, QueueName};
 use crate::scheduler::AppId;
 
-use super::order_need::{OrderNeed, OrderWork};
+use super::order_statuses::{OrderNeed, OrderWork};
 
 /// Orders that could cost too much are left out one by one so often, then all at once.
 const ROUNDS_ONE_BY_ONE: u32 = 4;

@@ -1,7 +1,7 @@
 //! Held jobs and paused queues: what runs there ends, nothing starts, and what waits is no want. Submissions are accepted.
 
 use crate::api::PendingReason;
-use crate::engine::core::{Engine, Reply, Wait};
+use crate::engine::core::{Engine, Handled, Reply, Wait};
 use crate::engine::state::{Caller, Fact, LogLevel, MAX_PAUSES, Pause, PauseTarget, Refusal};
 use crate::mapreduce::Job;
 use crate::market::{Answer, JobRequestError, MarketError, Operation};
@@ -11,19 +11,16 @@ use crate::wire::limits::{QUEUE_NAME_BYTES, excerpt};
 
 impl Engine {
     /// Holds a job or releases it, pauses a queue or resumes it, in the name of a caller who is believed.
-    pub(super) fn on_pause(&mut self, target: &PauseTarget, is_on: bool, caller: &Caller, now: Now) -> (Reply, Wait) {
-        let changed = match target {
-            PauseTarget::Job(job) => self.hold_job(*job, is_on, caller, now),
+    pub(super) fn on_pause(&mut self, target: &PauseTarget, is_on: bool, caller: &Caller, now: Now) -> Handled {
+        match target {
+            PauseTarget::Job(job) => self.hold_job(*job, is_on, caller, now)?,
             PauseTarget::Queue(_) if !self.is_administrator(caller) => {
                 let text = format!("{} is not authorized to pause or resume queues", excerpt(&caller.user));
-                Err(Refusal::AccessDenied(text))
+                return Err(Refusal::AccessDenied(text));
             }
-            PauseTarget::Queue(queue) => self.pause_queue(queue, is_on, &caller.user, now),
-        };
-        match changed {
-            Ok(()) => (Reply::Done, Wait::All),
-            Err(refusal) => (Reply::Refused(refusal), Wait::Nothing),
+            PauseTarget::Queue(queue) => self.pause_queue(queue, is_on, &caller.user, now)?,
         }
+        Ok((Reply::Done, Wait::All))
     }
 
     /// Performs what the market permits of pauses; passes other answers through.

@@ -7,16 +7,18 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use crate::api::ShortOfSlots;
 use crate::engine::core::Engine;
-use crate::engine::state::{Claimant, Decided, Decision, LogLevel, Preempted, Victim};
+use crate::engine::state::{Decided, Decision, LogLevel, Preempted, Victim};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, AttemptState, Credits, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::fair::event_log::LogEvent;
-use crate::scheduler::{AppId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup};
+use crate::scheduler::fair::starvation::{PoolClaim, PoolClaims};
+use crate::scheduler::fair::victims::{FairPreemptionRound, PoolSlots, VictimCandidate};
+use crate::scheduler::{AppId, GroupId, OverQuotaGroup, PreemptionRound, RunningAttempt, UnderQuotaGroup};
 use crate::wire::{Phase, TaskStatus};
 
-use super::chosen_victims::ChosenVictims;
-use super::live_queue::{IncomingSlots, LiveQueue};
+use super::preemption_round::{ChosenVictims, IncomingSlots, QueueInRound};
 use super::registration::holds_slot;
 
 impl Engine {
@@ -80,16 +82,16 @@ impl Engine {
     }
 
     /// What the queues that lack slots pay.
-    fn claimants(&self, short: &BTreeMap<String, u32>) -> Arc<[Claimant]> {
+    fn claimants(&self, short: &BTreeMap<String, u32>) -> Arc<[ShortOfSlots]> {
         let queues = short.iter().map(|(queue, missing)| {
             let rate = self.rate_in_force(queue);
-            Claimant { queue: queue.clone(), missing: *missing, rate }
+            ShortOfSlots { queue: queue.clone(), missing: *missing, rate }
         });
         Preempted::most_lacking(queues.collect())
     }
 
     /// The decision that these slots go to others, with what both sides pay now; none: nothing holds them any more.
-    fn decide_preemption(&self, victim: Victim, claimants: &Arc<[Claimant]>, now: Now) -> Option<Decision> {
+    fn decide_preemption(&self, victim: Victim, claimants: &Arc<[ShortOfSlots]>, now: Now) -> Option<Decision> {
         let (app, worker, slots, age_ms, lost_ms) = match victim {
             Victim::Attempt(id) => {
                 let job = self.jobs.get(id.task.job)?;
@@ -126,7 +128,7 @@ impl Engine {
             return self.choose_room_victims(now);
         }
         let mut queues = self.queues_in_a_round();
-        let any = |of: fn(&LiveQueue<'_>, Kind) -> u32| {
+        let any = |of: fn(&QueueInRound<'_>, Kind) -> u32| {
             queues.iter().any(|queue| Kind::ALL.iter().any(|kind| of(queue, *kind) > 0))
         };
         if !any(|queue, kind| queue.room(kind)) || !any(|queue, kind| queue.excess(kind)) {
@@ -165,13 +167,13 @@ impl Engine {
 
     /// Adds the unfinished jobs of each queue and drops queues without any: these are not short of slots, and release
     /// what they hold.
-    fn keep_live_queues(&self, queues: &mut Vec<LiveQueue<'_>>) {
+    fn keep_live_queues(&self, queues: &mut Vec<QueueInRound<'_>>) {
         self.add_jobs(queues);
         queues.retain(|queue| !queue.jobs.is_empty());
     }
 
     /// The queue as one above its quota, with all preemptible attempts; `index` identifies it in them.
-    fn over_group(&self, queue: &LiveQueue<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
+    fn over_group(&self, queue: &QueueInRound<'_>, index: usize, kind: Kind) -> OverQuotaGroup<(usize, AttemptId)> {
         let attempts_of = |job: &Job| {
             let (job_start_ms, app) = (job.submit_ms, job.app);
             let attempts = job.preemptible_attempts(kind).map(move |(id, attempt)| RunningAttempt {
@@ -187,9 +189,7 @@ impl Engine {
         let jobs = queue.jobs.iter().filter_map(|id| self.jobs.get(*id));
         OverQuotaGroup { excess: queue.excess(kind), attempts: jobs.flat_map(attempts_of).collect() }
     }
-}
 
-impl Engine {
     /// Counts the slots of attempts that a stock tracker had at its last report and that were killed since, whether it
     /// reports them so or, after a KILL_JOB, no more; of so many attempts at most. Nothing is left out where the original's
     /// grants are to be given.
@@ -219,9 +219,90 @@ impl Engine {
         // Another policy may rule at its next report.
         (tracker.at_work, tracker.killed_slots) = (at_work, if is_compatible { PerKind::default() } else { slots });
     }
+
+    /// Chooses victims by the current state, without marking them; none where preemption is only logged.
+    pub(super) fn choose_fair_victims(&mut self, now: Now) -> ChosenVictims {
+        let only_logs = self.fair_config().is_none_or(|fair| fair.only_logs_preemption);
+        let mut chosen = ChosenVictims::default();
+        for kind in Kind::ALL {
+            let claims = self.cluster.scheduler.pool_claims(kind, now);
+            if claims.wanted == 0 {
+                continue;
+            }
+            self.log_claims(&claims, kind);
+            if only_logs {
+                continue;
+            }
+            for claim in claims.pools.iter().filter(|claim| claim.wanted.slots() > 0) {
+                *chosen.short.entry(claim.name.clone()).or_default() += claim.wanted.slots();
+            }
+            chosen.victims.extend(self.fair_victims(&claims, kind));
+        }
+        chosen
+    }
+
+    fn log_claims(&mut self, claims: &PoolClaims, kind: Kind) {
+        for claim in claims.pools.iter().filter(|claim| claim.wanted.slots() > 0) {
+            // The text of 1.2.1.
+            let text = format!(
+                "Should preempt {} {} tasks for pool {}: tasksDueToMinShare = {}, tasksDueToFairShare = {}",
+                claim.wanted.slots(),
+                match kind {
+                    Kind::Map => "MAP",
+                    Kind::Reduce => "REDUCE",
+                },
+                claim.name,
+                claim.wanted.to_min,
+                claim.wanted.to_share
+            );
+            self.outbox.event_lines.append(&LogEvent::Info(&text));
+            self.outbox.log_line(LogLevel::Info, text);
+        }
+        self.outbox.event_lines.append(&LogEvent::ShouldPreempt { kind, count: claims.wanted });
+    }
+
+    fn fair_victims(&self, claims: &PoolClaims, kind: Kind) -> Vec<(AttemptId, Arc<str>)> {
+        let scheduler = &self.cluster.scheduler;
+        let index: BTreeMap<GroupId, usize> = claims.pools.iter().map(|claim| claim.group).zip(0..).collect();
+        let pool = |claim: &PoolClaim| PoolSlots {
+            retained: scheduler.retained(claim.group)[kind],
+            share: claim.share,
+            parent: claim.parent.and_then(|parent| index.get(&parent).copied()),
+        };
+        let mut attempts = Vec::new();
+        for job in self.jobs.live.by_queue().values().flatten().filter_map(|id| self.jobs.get(*id)) {
+            let Some(&pool) = scheduler.home_of(job.app).and_then(|home| index.get(&home)) else { continue };
+            for (id, attempt) in job.preemptible_attempts(kind).filter(|(_, attempt)| attempt.reported) {
+                let (start_wall_ms, slots) = (attempt.start_ms, attempt.slots);
+                attempts.push(VictimCandidate { pool, start_wall_ms, slots, attempt: (id, pool) });
+            }
+        }
+        let releasing = claims.pools.iter().filter(|claim| claim.parent.is_none()).map(|claim| {
+            let (used, retained) = (scheduler.usage(claim.group)[kind], scheduler.retained(claim.group)[kind]);
+            used.saturating_sub(retained)
+        });
+        let round = FairPreemptionRound {
+            wanted: claims.wanted,
+            releasing: releasing.fold(0, u32::saturating_add),
+            pools: claims.pools.iter().map(pool).collect(),
+            attempts,
+        };
+        let reasons: Vec<Arc<str>> = claims.pools.iter().map(|claim| reason(claim).into()).collect();
+        let victims = round.select_victims().into_iter();
+        victims.filter_map(|(attempt, pool)| Some((attempt, reasons.get(pool)?.clone()))).collect()
+    }
 }
 
 /// Whether it is a task-cleanup, which ends in the state of the attempt that it cleans up after.
 fn cleans_up(report: &TaskStatus) -> bool {
     matches!(report.state, AttemptState::FailedUnclean | AttemptState::KilledUnclean) && report.phase == Phase::Cleanup
+}
+
+/// Diagnostics of attempts that a pool loses.
+fn reason(claim: &PoolClaim) -> String {
+    format!(
+        "Preempted: pool {} is over its fair share of {} slots, and others are below theirs",
+        claim.name,
+        claim.share.to_tenths()
+    )
 }

@@ -11,7 +11,7 @@ use crate::wire::{
 
 /// Tasks of a job by role.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ReportKind {
+pub enum TaskReportKind {
     /// Its maps or reduces.
     Work(Kind),
     /// Both variants of its setup.
@@ -20,12 +20,12 @@ pub enum ReportKind {
     Cleanup,
 }
 
-impl ReportKind {
+impl TaskReportKind {
     pub(crate) fn of(self, job: &Job) -> Vec<TaskReport> {
         match self {
-            ReportKind::Work(kind) => job.task_reports(kind),
-            ReportKind::Setup => job.setup_reports(),
-            ReportKind::Cleanup => job.cleanup_reports(),
+            TaskReportKind::Work(kind) => job.task_reports(kind),
+            TaskReportKind::Setup => job.setup_reports(),
+            TaskReportKind::Cleanup => job.cleanup_reports(),
         }
     }
 }
@@ -78,7 +78,7 @@ impl Engine {
 
     /// All reports on the tasks of a job; none for an unknown one. Clients get them in slices, by
     /// [`LongRead::task_reports`](crate::engine::LongRead::task_reports).
-    pub fn task_reports(&self, id: JobId, kind: ReportKind) -> Read<Vec<TaskReport>> {
+    pub fn task_reports(&self, id: JobId, kind: TaskReportKind) -> Read<Vec<TaskReport>> {
         let reports = self.read_job(id, |job| kind.of(job));
         Read { value: reports.value.unwrap_or_default(), wait_for: reports.wait_for }
     }
@@ -124,9 +124,7 @@ impl Engine {
         let wait_for = jobs.iter().map(|job| job.last_fact).max().unwrap_or_default();
         Read { value: jobs.iter().map(|job| self.status_of(job)).collect(), wait_for }
     }
-}
 
-impl Engine {
     /// All queues, by name.
     pub(crate) fn queues(&self) -> Read<Vec<JobQueueInfo>> {
         let value = match self.ruling_market() {

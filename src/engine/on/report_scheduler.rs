@@ -13,11 +13,10 @@ use crate::scheduler::capacity::{JobLimits, JobStage, QueueDetail, QueueSlotsDet
 use crate::scheduler::constraint::{DeadlineDetail, DeadlineState, StatedCost};
 use crate::scheduler::fair::allocations::{PoolSettings, SchedulingMode};
 use crate::scheduler::fair::pool_detail::{PoolDetail, PooledJobDetail};
-use crate::scheduler::fair::share::Share;
+use crate::scheduler::fair::share::FairShare;
 use crate::scheduler::{AppDetail, GroupDetail, GroupReport, PlacesInLine, QueuePosition};
 
 use super::assignment::FreeSlots;
-use super::job_words::state_word;
 use super::snapshot::{JOBS_SHOWN, Stuck};
 
 pub(super) const JOBS_REPORTED: usize = 1_000;
@@ -122,7 +121,7 @@ impl Engine {
             places.reduce.position(job.app).filter(|_| job.total().reduce > 0),
         );
         let (mut capacity, mut pool, mut deadline) = (None, None, None);
-        let mut state = state_word(job.reported_state()).to_owned();
+        let mut state = job.reported_state().name().to_owned();
         match scheduler.app_detail(job.app) {
             AppDetail::Plain => {}
             AppDetail::Queued(detail) => capacity = Some(queued_job(&detail)),
@@ -260,8 +259,8 @@ fn pooled_job(detail: &PooledJobDetail) -> PooledJob {
     }
 }
 
-fn exact_shares(shares: PerKind<Share>) -> PerKind<ExactDecimal> {
-    let exact = |share: Share| ExactDecimal(PartsPerMillion(share.0));
+fn exact_shares(shares: PerKind<FairShare>) -> PerKind<ExactDecimal> {
+    let exact = |share: FairShare| ExactDecimal(PartsPerMillion(share.0));
     PerKind::new(exact(shares.map), exact(shares.reduce))
 }
 

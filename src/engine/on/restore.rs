@@ -1,4 +1,4 @@
-//! Restores the state of an earlier run: jobs, their trackers, pending KILL_JOBs.
+//! The start: an engine that continues where the store says the last run stopped: jobs, their trackers, pending KILL_JOBs.
 //!
 //! A tracker is expected if it has live attempts or map output, or a KILL_JOB is pending for it: it is added at once,
 //! without slots, and expires like any other if it sends no heartbeat.
@@ -6,22 +6,28 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::engine::core::Engine;
+use crate::engine::core::{Administration, Engine, EngineConfig, RunStart, Tallies};
 use crate::engine::state::{
-    ApplicationChange, ClassCosts, Drain, ForeignState, JobCost, LaunchAnswer, LogLevel, Pause, Presence,
-    RestoredApplication, RestoredDelegation, SchedulerChoice, TrackerRecovery,
+    ApplicationChange, Applications, ClassCosts, Cluster, CostHistories, DelegationTokens, Drain, Drains, Fact,
+    ForeignRecovery, ForeignState, HostFaults, JobCost, JobTable, LaunchAnswer, Launching, LogLevel, MarketState,
+    Outbox, Pause, Pauses, Presence, Presences, RestoredApplication, RestoredDelegation, Round, Rounds,
+    SchedulerChoice, Submissions, TrackerRecovery, Trackers,
 };
 use crate::mapreduce::{
-    AttemptRole, CounterInterner, FinishedJob, Job, JobOutcome, JobSpec, StoredAttempt, StoredJob, TrackerLocation,
-    TrackerLocations,
+    AttemptRole, CounterInterner, FinishedJob, HousekeepingQueue, Job, JobOutcome, JobSpec, NodeRegistry,
+    StoredAttempt, StoredJob, TrackerLocation, TrackerLocations,
 };
-use crate::market::{Consumer, MarketFact};
+use crate::market::{Consumer, Market, MarketFact};
 use crate::model::{
     ApplicationId, AttemptId, AttemptState, DEFAULT_RACK, EndNotification, FactNumber, JobId, Kind, Now,
 };
+use crate::scheduler::Scheduler;
 use crate::wire::CompletionStatus;
 
 use super::foreign_jobtracker::NOT_RECOVERED;
+
+/// Failure info of all jobs where none may continue after a restart.
+const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 
 #[derive(Debug, Default)]
 pub struct Restored {
@@ -64,9 +70,6 @@ pub struct RestoredJobs {
     /// restart: all jobs continue, whatever their restart settings, and no tracker is reinitialised.
     pub handed_over: Option<BTreeSet<Arc<str>>>,
 }
-
-/// Failure info of all jobs where none may continue after a restart.
-const NONE_RECOVERED: &str = "the JobTracker was restarted, and its mapred.jobtracker.restart.recover is false";
 
 /// An attempt that runs on a tracker, or whose output is kept there.
 struct HeldAttempt {
@@ -228,6 +231,82 @@ impl Engine {
         self.record_job_facts();
         self.outbox.log_line(LogLevel::Warning, format!("killed {id}: {why}"));
     }
+
+    /// Restores applications; before jobs, whose trackers are then expected together with theirs.
+    pub(super) fn restore_applications(&mut self, restored: RestoredApplications, now: Now) {
+        let RestoredApplications { applications, stamps, unused_ids, .. } = restored;
+        for (id, user, until_ms) in unused_ids {
+            self.applications.restore_id(id, user, until_ms, now);
+        }
+        self.cluster.scheduler.set_slot_size(self.applications.settings.slot);
+        self.cluster.scheduler.set_locality_delay(self.applications.settings.locality_delay);
+        let ids: Vec<ApplicationId> =
+            applications.into_iter().map(|application| self.applications.restore(application, now)).collect();
+        for stamp in &stamps {
+            self.applications.restore_stamps(stamp);
+        }
+        for id in ids {
+            let needs_app = self
+                .applications
+                .get(id)
+                .is_some_and(|application| !application.is_over() || application.live().next().is_some());
+            if needs_app {
+                self.reenter_application(id);
+            }
+        }
+    }
+
+    /// An engine that continues from `restored`. The facts of its start await [`Self::take_start_facts`].
+    pub fn new(config: EngineConfig, restored: Restored, now: Now) -> Self {
+        let market = config.market.map(|market| MarketState::new(Market::new(market, now.wall_ms)));
+        let cluster = empty_cluster(&config, restored.interner);
+        let start_ms = unused_start_ms(&restored.applications, now);
+        let applications = Applications::new(config.containers.clone(), start_ms, restored.last_fact);
+        let mut outbox = Outbox::after(restored.last_fact);
+        let run_fact = outbox.record(Fact::RunStarted { identifier: config.identifier, start_ms: now.wall_ms });
+        // What was chosen before no longer counts, even when the configuration names its class again.
+        if restored.choice.is_some_and(|choice| choice != config.choice) {
+            outbox.record(Fact::SchedulerChosen { choice: config.choice.clone(), moved: Vec::new() });
+        }
+        let mut engine = Self {
+            run: RunStart { start: now, fact: run_fact },
+            outbox,
+            cluster,
+            jobs: JobTable::with_histories(CostHistories::restored(restored.costs)),
+            trackers: Trackers::new(
+                now.mono_ms + config.tracker_expiry_ms / 3,
+                Presences::restored(restored.presences),
+                Drains::restored(restored.drains),
+            ),
+            host_faults: HostFaults::default(),
+            launching: Launching::default(),
+            submissions: Submissions::after(restored.last_order),
+            applications,
+            market,
+            rounds: Rounds {
+                // At the latest: see `close_resumed_interval`.
+                update: Round::every(config.policy.update_interval_ms(), now),
+                preemption: config.policy.preemption_round(now),
+                ..Rounds::default()
+            },
+            foreign_recovery: ForeignRecovery::default(),
+            administration: Administration::under(config.choice.clone(), Pauses::restored(restored.pauses)),
+            delegation: DelegationTokens::restored(config.delegation, restored.delegation, now),
+            tallies: Tallies::default(),
+            config,
+        };
+        engine.restore_market(&restored.market, now);
+        if restored.is_copy {
+            engine.forget_lost_signatures(now);
+        }
+        engine.open_queues();
+        engine.restore_applications(restored.applications, now);
+        engine.restore_jobs(restored.jobs, restored.foreign_state, now);
+        engine.restore_end_notifications(restored.end_notifications);
+        engine.restore_meter(now);
+        engine.follow_event_log(now);
+        engine
+    }
 }
 
 /// Attempts of a job that trackers run or whose output they keep.
@@ -303,30 +382,24 @@ impl RestoredApplications {
     }
 }
 
-impl Engine {
-    /// Restores applications; before jobs, whose trackers are then expected together with theirs.
-    pub(super) fn restore_applications(&mut self, restored: RestoredApplications, now: Now) {
-        let RestoredApplications { applications, stamps, unused_ids, .. } = restored;
-        for (id, user, until_ms) in unused_ids {
-            self.applications.restore_id(id, user, until_ms, now);
-        }
-        self.cluster.scheduler.set_slot_size(self.applications.settings.slot);
-        self.cluster.scheduler.set_locality_delay(self.applications.settings.locality_delay);
-        let ids: Vec<ApplicationId> =
-            applications.into_iter().map(|application| self.applications.restore(application, now)).collect();
-        for stamp in &stamps {
-            self.applications.restore_stamps(stamp);
-        }
-        for id in ids {
-            let needs_app = self
-                .applications
-                .get(id)
-                .is_some_and(|application| !application.is_over() || application.live().next().is_some());
-            if needs_app {
-                self.reenter_application(id);
-            }
-        }
+fn empty_cluster(config: &EngineConfig, interner: CounterInterner) -> Cluster {
+    let mut scheduler = Scheduler::new(config.policy.options());
+    scheduler.topology_mut().set_levels(config.cache_levels);
+    if config.market.is_some() {
+        scheduler.log_usage();
     }
+    let nodes = match scheduler.launch_rules().counts_all_hosts {
+        true => NodeRegistry::counting_all_hosts(),
+        false => NodeRegistry::default(),
+    };
+    let counter_limits = config.limits.counters;
+    Cluster { nodes, scheduler, housekeeping: HousekeepingQueue::default(), interner, counter_limits }
+}
+
+/// The start of this run in the ids of its applications: the time, unless the clock was set back behind that of an
+/// earlier run.
+fn unused_start_ms(restored: &RestoredApplications, now: Now) -> u64 {
+    u64::try_from(now.wall_ms).unwrap_or(0).max(restored.last_start_ms.saturating_add(1))
 }
 
 #[cfg(test)]

@@ -12,8 +12,7 @@ use crate::scheduler::{
     GroupId, Holder, NodeRoom, OverQueue, RoomRound, RoundOutcome, ShortQueue, UnderQuotaGroup, WaitingApp, WaitingWork,
 };
 
-use super::chosen_victims::ChosenVictims;
-use super::live_queue::LiveQueue;
+use super::preemption_round::{ChosenVictims, QueueInRound};
 
 /// Most applications of a queue that a round considers beyond those that fill its quota.
 const APPLICATIONS_IN_RESERVE: usize = 16;
@@ -86,7 +85,7 @@ impl Engine {
 
     /// Whether something waits in a queue that holds less than it has bought of what it waits for, as far as sums say: else
     /// it is not short.
-    fn waits_below_quota(&self, queue: &LiveQueue<'_>) -> bool {
+    fn waits_below_quota(&self, queue: &QueueInRound<'_>) -> bool {
         let waiting = self.cluster.scheduler.waiting(queue.group);
         let has_setups = !self.cluster.housekeeping.setup.is_empty();
         let has_room = || self.bought_by(queue).left_for_containers(queue.retained) > 0;
@@ -145,7 +144,7 @@ impl Engine {
     /// As for slots alone, but a setup needs room too.
     fn place_setups_with_room(
         &self,
-        queues: &mut [LiveQueue<'_>],
+        queues: &mut [QueueInRound<'_>],
         nodes: &mut BTreeMap<TrackerId, NodeRoom>,
         now: Now,
     ) {
@@ -172,7 +171,7 @@ impl Engine {
         }
     }
 
-    fn short_queue(&self, queue: &LiveQueue<'_>, held: &QueueContainers<'_>) -> ShortQueue {
+    fn short_queue(&self, queue: &QueueInRound<'_>, held: &QueueContainers<'_>) -> ShortQueue {
         let slot = self.cluster.scheduler.slot_size();
         let mut short = ShortQueue::default();
         let mut with_tasks = queue.retained;
@@ -232,7 +231,7 @@ impl Engine {
     /// What a queue may lose; `number` names it in its victims.
     fn over_queue(
         &self,
-        queue: &LiveQueue<'_>,
+        queue: &QueueInRound<'_>,
         held: &QueueContainers<'_>,
         number: usize,
     ) -> OverQueue<(usize, Pool, Victim)> {
@@ -287,7 +286,7 @@ impl Engine {
     }
 
     /// What a queue has bought; without payment it is void.
-    fn bought_by(&self, queue: &LiveQueue<'_>) -> PerPool<u32> {
+    fn bought_by(&self, queue: &QueueInRound<'_>) -> PerPool<u32> {
         self.cluster.scheduler.allocation(queue.group).paid()
     }
 
@@ -301,7 +300,7 @@ impl Engine {
     }
 
     /// Diagnostics of what a queue loses of each pool.
-    fn reasons_of(queue: &LiveQueue<'_>) -> PerPool<Arc<str>> {
+    fn reasons_of(queue: &QueueInRound<'_>) -> PerPool<Arc<str>> {
         let name = queue.name;
         let container =
             format!("Preempted: queue {name} is over its quota of slots for containers, and others are below theirs");

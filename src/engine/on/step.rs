@@ -1,11 +1,11 @@
 //! One event: what it is decides which function handles it.
 
-use crate::engine::core::{Engine, Event, Reply, Step, Wait};
+use crate::engine::core::{Engine, Event, Handled, Reply, Step, Wait};
 use crate::engine::state::{Effect, Fact, HeartbeatSender, LogLevel};
 use crate::model::{FactNumber, Now};
 
 use super::job_requests::refuse_unsigned;
-use super::tracker_health::tracker_error_line;
+use super::registration::tracker_error_line;
 
 impl Engine {
     pub fn step(&mut self, event: Event, now: Now) -> Step {
@@ -58,17 +58,17 @@ impl Engine {
                 (Reply::Done, Wait::Nothing)
             }
             Event::RackResolved { host, rack } => self.on_rack_resolved(&host, &rack, now),
-            Event::NewJobId { owner } => self.new_job_id(owner),
+            Event::NewJobId { owner } => or_refused(self.new_job_id(owner)),
             Event::UnusedIdFound { id, owner } => self.on_unused_id_found(id, owner),
             Event::JobIdsInherited { ids } => self.on_job_ids_inherited(ids),
-            Event::SubmissionRequested { id, caller } => self.on_submission_requested(id, &caller),
-            Event::SubmissionRead(read) => self.on_submission_read(*read, now),
-            Event::SystemDirWritten { id } => self.on_system_dir_written(id, now),
+            Event::SubmissionRequested { id, caller } => or_refused(self.on_submission_requested(id, &caller)),
+            Event::SubmissionRead(read) => or_refused(self.on_submission_read(*read, now)),
+            Event::SystemDirWritten { id } => or_refused(self.on_system_dir_written(id, now)),
             Event::SubmissionAbandoned { id } => {
                 self.submissions.remove(id);
                 (Reply::Done, Wait::Nothing)
             }
-            Event::ForeignJobFound(found) => self.on_foreign_job_found(*found, now),
+            Event::ForeignJobFound(found) => or_refused(self.on_foreign_job_found(*found, now)),
             Event::HistoryWritten { id, path } => {
                 self.outbox.record(Fact::HistoryWritten { job: id, path, at_ms: now.wall_ms });
                 (Reply::Done, Wait::Nothing)
@@ -82,12 +82,12 @@ impl Engine {
                 (Reply::Done, Wait::Nothing)
             }
             Event::ForeignJobNotFound { id } => self.on_foreign_job_not_found(id),
-            Event::KillJob { id, caller } => self.kill_job(id, &caller, now),
-            Event::KillJobAsFirstCall { id, caller } => self.kill_job_as_first_call(id, &caller, now),
-            Event::KillTask { id, fail, caller } => self.kill_task(id, fail, &caller),
-            Event::SetJobPriority { id, priority, caller } => self.set_job_priority(id, &priority, &caller),
-            Event::SetDeadline { id, change, caller } => self.set_deadline(id, change, &caller, now),
-            Event::SetPool { id, pool, caller } => self.set_pool(id, &pool, &caller, now),
+            Event::KillJob { id, caller } => or_refused(self.kill_job(id, &caller, now)),
+            Event::KillJobAsFirstCall { id, caller } => or_refused(self.kill_job_as_first_call(id, &caller, now)),
+            Event::KillTask { id, fail, caller } => or_refused(self.kill_task(id, fail, &caller)),
+            Event::SetJobPriority { id, priority, caller } => or_refused(self.set_job_priority(id, &priority, &caller)),
+            Event::SetDeadline { id, change, caller } => or_refused(self.set_deadline(id, change, &caller, now)),
+            Event::SetPool { id, pool, caller } => or_refused(self.set_pool(id, &pool, &caller, now)),
             Event::UnsignedChange { verb, job, caller } => refuse_unsigned(verb, job, &caller),
             Event::AllocationsRead { allocations } => self.on_allocations_read(allocations, now),
             Event::TopUpsFound { top_ups } => self.on_top_ups_found(&top_ups, now),
@@ -95,11 +95,13 @@ impl Engine {
             Event::Delegation(request) => self.on_delegation_request(*request, now),
             Event::SetSafeMode { on, caller } => self.set_safe_mode(on, &caller),
             Event::DrainWorker { worker, is_on, caller } => self.on_drain_worker(&worker, is_on, &caller, now),
-            Event::Pause { target, is_on, caller } => self.on_pause(&target, is_on, &caller, now),
-            Event::HostsRead { hosts, caller } => self.on_hosts_read(hosts, &caller, now),
-            Event::QueuesRead { queues, policy, caller } => self.on_queues_read(queues, policy, &caller, now),
+            Event::Pause { target, is_on, caller } => or_refused(self.on_pause(&target, is_on, &caller, now)),
+            Event::HostsRead { hosts, caller } => or_refused(self.on_hosts_read(hosts, &caller, now)),
+            Event::QueuesRead { queues, policy, caller } => {
+                or_refused(self.on_queues_read(queues, policy, &caller, now))
+            }
             Event::ConfigurationRead { queues, policy, hosts, .. } => {
-                self.on_configuration_read(queues, policy, hosts, now)
+                or_refused(self.on_configuration_read(queues, policy, hosts, now))
             }
             Event::SchedulerWished(wish) => self.on_scheduler_wished(wish, now),
             Event::WishWithdrawn => self.on_wish_withdrawn(),
@@ -134,4 +136,34 @@ impl Engine {
         let rounds = rounds.min(self.delegation.due_mono_ms().unwrap_or(u64::MAX));
         Some(rounds.min(self.trackers.next_expiry_mono_ms).min(stragglers).min(retirement))
     }
+
+    /// Renews what the policy decides by, when that is due.
+    pub(super) fn update_policy_when_due(&mut self, now: Now) {
+        let is_due = match self.config.policy.is_market() {
+            // What lies beyond an interval is not charged: each is as long as the others.
+            true => self.rounds.update.begin_spaced_when_due(now),
+            false => self.rounds.update.begin_when_due(now),
+        };
+        if is_due {
+            self.rounds.resumed_end_mono_ms = None;
+            self.tick_policy(now);
+            self.kill_missed_jobs(now);
+            self.tick_market(now);
+            self.grant_wish(now);
+            self.log_update(now);
+        }
+    }
+
+    /// Runs a round of preemption, when one is due.
+    pub(super) fn preempt_when_due(&mut self, now: Now) {
+        let is_due = self.rounds.begin_preemption_when_due(self.config.policy.is_market(), now);
+        // Nothing is killed in safe mode.
+        if is_due && !self.is_in_safe_mode() {
+            self.preempt(now);
+        }
+    }
+}
+
+fn or_refused(handled: Handled) -> (Reply, Wait) {
+    handled.unwrap_or_else(|refusal| (Reply::Refused(refusal), Wait::Nothing))
 }

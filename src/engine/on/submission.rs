@@ -1,34 +1,36 @@
 //! Submission in two phases: the edge reads the files, the engine validates them, the edge writes the system directory,
 //! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use crate::engine::core::{Engine, ReadSubmission, Reply, SubmissionReply, Wait};
+use crate::engine::core::{Engine, Handled, ReadSubmission, Reply, SubmissionReply, Wait};
 use crate::engine::state::{
     AuditEntry, Caller, Fact, IdOwner, LogLevel, MAX_PENDING, MarketState, PendingSubmission, Refusal, Tracker,
 };
-use crate::mapreduce::{AcceptedJob, JobFact, JobSpec, SplitTable, job_bytes};
+use crate::mapreduce::{AcceptedJob, Job, JobFact, JobSpec, SplitTable, StoredJob, job_bytes};
 use crate::market::{JobDenied, JobSignature};
 use crate::model::{JobId, Now, TrackerId};
-use crate::scheduler::NewApp;
 use crate::scheduler::constraint::{JobEstimate, JobPlan, TimedWork};
+use crate::scheduler::{AppId, NewApp};
 use crate::wire::file::{JOB_TOKEN_ALIAS, write_token_storage};
 use crate::wire::{Credentials, Encode, JobStatus, Text, Token, Writer, limits, worker_name};
 
 /// The kind of a job token in 1.2.1.
 const JOB_TOKEN_KIND: &str = "mapreduce.job";
+
 /// Most maps and reduces of one job, whatever the configuration allows: a number in job.xml must not take all memory.
 const MAX_TASKS: u32 = 1_000_000;
 
 impl Engine {
     /// Reserves a job id for the owner: a new one, or at the limit the oldest unused id of the caller with the most.
-    pub(super) fn new_job_id(&mut self, owner: IdOwner) -> (Reply, Wait) {
+    pub(super) fn new_job_id(&mut self, owner: IdOwner) -> Handled {
         let Some(id) = self.submissions.reserve_new_id(self.config.identifier, owner) else {
             let text = "all job ids of this JobTracker are used up: restart it";
-            return refuse(Refusal::Invalid(text.to_owned()));
+            return Err(Refusal::Invalid(text.to_owned()));
         };
         // Wait until the start is durable: a crash that undid it would let the next run issue the same ids.
-        (Reply::JobId(id), Wait::For(self.run.fact))
+        Ok((Reply::JobId(id), Wait::For(self.run.fact)))
     }
 
     /// Whether the id may be one of an earlier run that only the state store knows.
@@ -93,40 +95,34 @@ impl Engine {
         self.jobs.get(id).is_some()
     }
 
-    pub(super) fn on_submission_requested(&mut self, id: JobId, caller: &Caller) -> (Reply, Wait) {
-        if let Err(refusal) = self.check_safe_mode() {
-            return refuse(refusal);
-        }
+    pub(super) fn on_submission_requested(&mut self, id: JobId, caller: &Caller) -> Handled {
+        self.check_safe_mode()?;
         if let Some(job) = self.jobs.get(id) {
             if job.spec.user != *caller.user {
-                return refuse(id_of_another(id, &caller.user));
+                return Err(id_of_another(id, &caller.user));
             }
             // 1.2.1 answers a repeated submission with the job's status.
             let status = self.status_of(job);
-            return (Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact));
+            return Ok((Reply::Submission(SubmissionReply::Accepted(status)), Wait::For(job.last_fact)));
         }
-        if let Err(refusal) = self.check_id_owner(id, &caller.user) {
-            return refuse(refusal);
-        }
+        self.check_id_owner(id, &caller.user)?;
         if self.submissions.is_pending(id) {
-            return refuse(Refusal::Invalid(format!("{id} is being submitted already")));
+            return Err(Refusal::Invalid(format!("{id} is being submitted already")));
         }
         if self.submissions.is_full() {
-            return refuse(Refusal::Invalid(format!("{MAX_PENDING} submissions are under way: try again later")));
+            return Err(Refusal::Invalid(format!("{MAX_PENDING} submissions are under way: try again later")));
         }
         self.submissions.insert(id, PendingSubmission::Reading(caller.clone()));
-        (Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing)
+        Ok((Reply::Submission(SubmissionReply::ReadFiles), Wait::Nothing))
     }
 
-    pub(super) fn on_submission_read(&mut self, mut read: ReadSubmission, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_submission_read(&mut self, mut read: ReadSubmission, now: Now) -> Handled {
         JobSpec::cut_texts(&mut read.spec);
         match self.submissions.remove(read.id) {
             Some(PendingSubmission::Reading(caller)) if caller == read.caller => {}
-            _ => return refuse(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
+            _ => return Err(Refusal::Invalid(format!("{} is not being submitted by this user", read.id))),
         }
-        if let Err(refusal) = self.validate(&read, now) {
-            return refuse(refusal);
-        }
+        self.validate(&read, now)?;
         // The account that pays for an accepted job stays the same.
         let is_signed = match self.config.accepts_recorded {
             true => read.spec.payer().is_some(),
@@ -149,7 +145,7 @@ impl Engine {
         let real_user = read.caller.real_user;
         self.submissions.insert(read.id, PendingSubmission::Writing(Box::new(accepted), real_user));
         // The signature is used up: the reply, good or bad, waits until that is durable.
-        (Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All)
+        Ok((Reply::Submission(SubmissionReply::WriteSystemDir { job: read.id, token_file }), Wait::All))
     }
 
     /// Validates a submission by its job.xml alone, before the edge reads its other files. Changes nothing and does not
@@ -288,9 +284,9 @@ impl Engine {
         self.cluster.scheduler.check_new_app(&app).map_err(|error| Refusal::Invalid(error.to_string()))
     }
 
-    pub(super) fn on_system_dir_written(&mut self, id: JobId, now: Now) -> (Reply, Wait) {
+    pub(super) fn on_system_dir_written(&mut self, id: JobId, now: Now) -> Handled {
         let Some(PendingSubmission::Writing(mut accepted, real_user)) = self.submissions.remove(id) else {
-            return refuse(Refusal::Invalid(format!("{id} is not being submitted")));
+            return Err(Refusal::Invalid(format!("{id} is not being submitted")));
         };
         // Others may have been accepted since it was checked.
         let deadline = self.timed_work(&accepted.spec, &accepted.splits, accepted.submit_ms);
@@ -306,9 +302,9 @@ impl Engine {
                     let entry = entry.with("queue", &job.spec.queue).with("name", limits::excerpt(&job.spec.name));
                     self.outbox.audit(entry.with_some("real-user", real_user));
                 }
-                (Reply::Submission(SubmissionReply::Accepted(status)), Wait::All)
+                Ok((Reply::Submission(SubmissionReply::Accepted(status)), Wait::All))
             }
-            Err(refusal) => (Reply::Refused(refusal), Wait::All),
+            Err(refusal) => Ok((Reply::Refused(refusal), Wait::All)),
         }
     }
 
@@ -333,6 +329,47 @@ impl Engine {
         self.record_job_facts();
         self.place_order_of(id, Now { wall_ms: submit_ms, ..now });
         Ok(status)
+    }
+
+    /// Logs that another live worker has the name of one that registers.
+    pub(super) fn warn_of_namesake(&mut self, id: TrackerId, now: Now) {
+        let Some((tracker, other)) = self.trackers.get(id).zip(self.live_namesake(id, now)) else { return };
+        let (worker, name, others) = (worker_name(&tracker.name), &tracker.name, &other.name);
+        let text = format!(
+            "two workers are called {worker}: {others} and now {name}; `jobtracker workers drain` and `resume` mean \
+             both: give each a --name of its own"
+        );
+        self.outbox.log_line(LogLevel::Warning, text);
+    }
+
+    /// Another live worker of the same given name.
+    pub(super) fn live_namesake(&self, id: TrackerId, now: Now) -> Option<&Tracker> {
+        self.trackers.namesakes(id).find(|other| !self.is_silent(other, now))
+    }
+
+    /// Begins the jobs that the policy lets begin now. Called after each event, since any may make room.
+    pub(super) fn begin_jobs(&mut self, now: Now) {
+        for app in self.cluster.scheduler.begin_apps(now) {
+            let Some(splits) = self.jobs.by_app(app).map(|job| job.splits.clone()) else { continue };
+            self.learn_racks(&splits, now);
+            if let Some(job) = self.jobs.by_app_mut(app) {
+                job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+            }
+        }
+    }
+
+    /// Begins jobs of an earlier run that had begun, and those that the policy lets begin now; the others wait.
+    pub(super) fn begin_restored_jobs(&mut self, jobs: &mut [(Job, StoredJob)], now: Now) {
+        for (job, _) in jobs.iter().filter(|(_, stored)| stored.has_begun()) {
+            self.cluster.scheduler.resume_app(job.app);
+        }
+        let beginners: BTreeSet<AppId> = self.cluster.scheduler.begin_apps(now).into_iter().collect();
+        for (job, stored) in jobs {
+            if stored.has_begun() || beginners.contains(&job.app) {
+                self.learn_racks(&job.splits, now);
+                job.begin(self.cluster.scheduler.topology_mut(), &mut self.cluster.housekeeping);
+            }
+        }
     }
 }
 
@@ -367,10 +404,6 @@ fn credentials_bytes(credentials: &Credentials) -> usize {
     });
     let secrets = credentials.secrets.iter().map(|(alias, key)| alias.len() + key.len());
     tokens.sum::<usize>() + secrets.sum::<usize>()
-}
-
-pub(super) fn refuse(refusal: Refusal) -> (Reply, Wait) {
-    (Reply::Refused(refusal), Wait::Nothing)
 }
 
 /// Refuses a job whose `job.splitmetainfo` does not have a split for each map.
@@ -417,22 +450,4 @@ fn job_token_identifier(id: &str) -> Vec<u8> {
     let mut bytes = Vec::new();
     Text(id.to_owned()).encode(&mut Writer::new(&mut bytes));
     bytes
-}
-
-impl Engine {
-    /// Logs that another live worker has the name of one that registers.
-    pub(super) fn warn_of_namesake(&mut self, id: TrackerId, now: Now) {
-        let Some((tracker, other)) = self.trackers.get(id).zip(self.live_namesake(id, now)) else { return };
-        let (worker, name, others) = (worker_name(&tracker.name), &tracker.name, &other.name);
-        let text = format!(
-            "two workers are called {worker}: {others} and now {name}; `jobtracker workers drain` and `resume` mean \
-             both: give each a --name of its own"
-        );
-        self.outbox.log_line(LogLevel::Warning, text);
-    }
-
-    /// Another live worker of the same given name.
-    pub(super) fn live_namesake(&self, id: TrackerId, now: Now) -> Option<&Tracker> {
-        self.trackers.namesakes(id).find(|other| !self.is_silent(other, now))
-    }
 }

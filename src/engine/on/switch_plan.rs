@@ -13,8 +13,8 @@ use crate::scheduler::AppId;
 use crate::scheduler::constraint::{UnfinishedJob, find_at_risk};
 
 use super::deadlines::app_deadline;
-use super::job_group::{WITHOUT_ACCOUNT, group_name, group_of_application};
 use super::market_queries::sold_slots;
+use super::pools::{WITHOUT_ACCOUNT, group_name, group_of_application};
 
 /// Where an unfinished job is after a switch.
 struct JobPlacement<'a> {

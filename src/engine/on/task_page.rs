@@ -8,7 +8,6 @@ use crate::mapreduce::{Attempt, Job, TaskKey};
 use crate::model::{FactNumber, JobId, Kind};
 use crate::wire::worker_name;
 
-use super::job_words::state_word;
 use super::long_read::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
 
 /// Where the next page begins: setup, maps, reduces, cleanup, counted through; and how many attempts of that task were shown.
@@ -54,7 +53,7 @@ impl Engine {
             return Ok(Read { value: None, wait_for: FactNumber::default() });
         };
         let mut page = TaskPage {
-            state: state_word(job.reported_state()),
+            state: job.reported_state().name(),
             user: job.spec.user.clone(),
             output: job.spec.output.clone(),
             submit_dir: job.spec.submit_dir.clone(),

@@ -1,5 +1,6 @@
 //! Loss of trackers (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
 
+use core::net::IpAddr;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -7,6 +8,10 @@ use crate::engine::core::Engine;
 use crate::engine::state::{Fact, LogLevel, Tracker};
 use crate::mapreduce::{Attempt, AttemptRole, TaskState};
 use crate::model::{AttemptId, AttemptState, FactNumber, JobId, Now, TrackerId};
+use crate::wire::HeartbeatRequest;
+
+/// Most names that count in one heartbeat.
+const MAX_REPLACED: usize = 16;
 
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Departure<'a> {
@@ -52,7 +57,7 @@ impl Engine {
             self.outbox.record(Fact::TrackerWent { tracker, at_ms: self.run.start.wall_ms });
         }
         self.trackers.presences = presences;
-        self.close_resumed_interval();
+        self.rounds.close_resumed_interval(&self.trackers.presences);
     }
 
     /// Removes a tracker that is gone, and ends or restarts its attempts.
@@ -90,7 +95,7 @@ impl Engine {
             let at_ms = now.wall_ms.saturating_sub_unsigned(silent_ms);
             self.outbox.record(Fact::TrackerWent { tracker: name.clone(), at_ms });
         }
-        self.close_resumed_interval();
+        self.rounds.close_resumed_interval(&self.trackers.presences);
         if tracker.has_launch_answer {
             self.outbox.record(Fact::TrackerForgotten { tracker: name.clone() });
         }
@@ -167,9 +172,7 @@ impl Engine {
             tracker.kill_tasks.push(id);
         }
     }
-}
 
-impl Engine {
     /// Fails attempts that were launched longer ago than the expiry interval and that no report shows as started. The
     /// time restarts for those whose answer waits for a fact after `durable`.
     pub(super) fn expire_launches(&mut self, durable: FactNumber, now: Now) {
@@ -205,5 +208,30 @@ impl Engine {
             cleanup => cleanup?,
         };
         (!attempt.started && self.cluster.nodes.get(tracker).is_some()).then_some(tracker)
+    }
+
+    /// Loses the trackers that the sender has cleared up after. It is believed as far as it could be one of them: on the same
+    /// host, from the same address as far as that is known, and only if their connection is gone.
+    /// Returns whether there were any.
+    pub(super) fn lose_replaced_trackers(
+        &mut self,
+        request: &HeartbeatRequest,
+        address: Option<IpAddr>,
+        now: Now,
+    ) -> bool {
+        let host = &*request.status.host;
+        let names = request.replaced_trackers().take(MAX_REPLACED);
+        let known = names.filter(|name| **name != *request.status.name).filter_map(|name| self.trackers.named(name));
+        let gone = known.filter(|tracker| {
+            let is_from_there = tracker.address.is_none() || tracker.address == address;
+            !self.trackers.is_connected(tracker) && &*tracker.host == host && is_from_there
+        });
+        let gone: Vec<TrackerId> = gone.map(|tracker| tracker.id).collect();
+        for &id in &gone {
+            let why = format!("{} has cleared up after it", request.status.name);
+            self.lose_tracker(id, &why, now);
+            self.record_job_facts();
+        }
+        !gone.is_empty()
     }
 }

@@ -91,9 +91,7 @@ impl FinishedJobs {
         let WithheldEnd { notification, forget_when_reported } = self.withheld_ends.remove(&id)?;
         Some(ReportedEnd { notification, forget: forget_when_reported })
     }
-}
 
-impl FinishedJobs {
     /// These trackers must acknowledge KILL_JOB of a job that has just completed.
     pub(crate) fn expect_kill_job(&mut self, id: JobId, trackers: impl IntoIterator<Item = TrackerId>) {
         self.pending_kill_jobs.entry(id).or_default().trackers.extend(trackers);
@@ -121,9 +119,7 @@ impl FinishedJobs {
     pub(crate) fn pending_kill_jobs(&self) -> impl ExactSizeIterator<Item = JobId> {
         self.pending_kill_jobs.keys().copied()
     }
-}
 
-impl FinishedJobs {
     /// Schedules retirement if more tasks than `most` are in memory; called after each step.
     pub(crate) fn schedule_retirement(&mut self, most: u64, now: Now) {
         if self.retirement_due_mono_ms.is_none() && self.retained_tasks > most {

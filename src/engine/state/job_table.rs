@@ -77,9 +77,7 @@ impl JobTable {
             None => Retirement::Done,
         });
     }
-}
 
-impl JobTable {
     /// Moves an unfinished job to another queue, by the fact of that number.
     pub(crate) fn move_to_queue(&mut self, id: JobId, queue: &str, fact: FactNumber, violations: &mut Violations) {
         let Some(job) = self.jobs.get_mut(id) else { return };
@@ -91,9 +89,7 @@ impl JobTable {
         job.last_fact = fact;
         self.live.insert(job);
     }
-}
 
-impl JobTable {
     pub(crate) fn get(&self, id: JobId) -> Option<&Job> {
         self.jobs.get(id)
     }
@@ -127,9 +123,7 @@ impl JobTable {
     ) -> JobGrants<'a> {
         self.jobs.grant_source(nodes, now, violations)
     }
-}
 
-impl JobTable {
     pub(crate) fn check_live(&self, violations: &mut Violations) {
         self.live.check(self.jobs.iter().filter(|job| !job.is_over()), violations);
     }
@@ -203,9 +197,7 @@ impl LiveJobs {
     pub(crate) fn bytes(&self) -> &LiveBytes {
         &self.bytes
     }
-}
 
-impl LiveJobs {
     /// Compares the sums with `unfinished`, all jobs that should be here.
     pub(crate) fn check<'a>(&self, unfinished: impl Iterator<Item = &'a Job>, violations: &mut Violations) {
         let unfinished: BTreeMap<JobId, &Job> = unfinished.map(|job| (job.id, job)).collect();

@@ -34,19 +34,19 @@ mod trackers;
 pub use access_list::Caller;
 pub(crate) use access_list::{allows, names_groups, written};
 pub(crate) use applications::{
-    Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, ContainerCost, ContainerSettings,
-    ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items, LastReport, Launched, LoweredRows,
-    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
-    Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, is_master, report_stored,
-    shown_id,
+    Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CachedReport, CallResult, ContainerCost,
+    ContainerFilter, ContainerSettings, ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items,
+    Launched, LoweredRows, MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication,
+    RowPage, STEP_BYTES, Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WorkerPlace, is_master,
+    report_stored, shown_id,
 };
 pub use applications::{ApplicationChange, ApplicationTallies, Container};
 #[cfg(test)]
-pub(crate) use applications::{ContainerNode, GrantSource};
+pub(crate) use applications::{ContainerNode, GrantedContext};
 pub(crate) use attempt_tallies::{AttemptCounts, AttemptTallies};
 pub(crate) use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub(crate) use cluster::Cluster;
-pub(crate) use decision::{Change, Claimant, Decided, Decision, Preempted, Victim};
+pub(crate) use decision::{AuditedChange, Decided, Decision, Preempted, Victim};
 pub(crate) use delegation_tokens::{
     DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
     RestoredDelegation,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::model::{AttemptId, JobId, Now};
 
 use super::decision::Decision;
+use super::presences::Presences;
 
 /// The rounds of the ruling policy, and what the last ones have ordered.
 #[derive(Debug, Default)]
@@ -52,6 +53,16 @@ impl Rounds {
             self.preemption.due_mono_ms = self.update.due_mono_ms;
         }
         false
+    }
+
+    /// The market's interval that was open when the last run ended ends where it would have without the time in between, once
+    /// all trackers of that run have come again: before, there is nothing to sell in the next one.
+    pub(crate) fn close_resumed_interval(&mut self, presences: &Presences) {
+        if presences.have_all_come()
+            && let Some(end_mono_ms) = self.resumed_end_mono_ms.take()
+        {
+            self.update.bring_forward(end_mono_ms);
+        }
     }
 
     fn is_tick_near(&self, now: Now) -> bool {

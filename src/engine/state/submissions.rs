@@ -68,16 +68,12 @@ impl Submissions {
         let Self { reserved_ids, pending, .. } = self;
         if reserved_ids.is_full() { reserved_ids.reclaim(|id| pending.contains_key(&id)) } else { None }
     }
-}
 
-impl Submissions {
     /// Moves the invariants found broken since the last call to `violations`.
     pub(crate) fn report_violations(&mut self, violations: &mut Violations) {
         violations.append(&mut self.reserved_ids.violations);
     }
-}
 
-impl Submissions {
     pub(crate) fn is_pending(&self, id: JobId) -> bool {
         self.pending.contains_key(&id)
     }

@@ -127,9 +127,7 @@ impl Trackers {
     pub(crate) fn names(&self) -> impl Iterator<Item = &Arc<str>> {
         self.sorted.keys()
     }
-}
 
-impl Trackers {
     pub(crate) fn busy_slots(&self) -> PerKind<u64> {
         self.busy_slots
     }
@@ -142,9 +140,7 @@ impl Trackers {
             raise(&mut self.busy_slots[kind], busy[kind], violations);
         }
     }
-}
 
-impl Trackers {
     pub(crate) fn check_busy_slots(&self, violations: &mut Violations) {
         for kind in Kind::ALL {
             let counted: u64 = self.iter().map(|tracker| u64::from(tracker.busy[kind])).sum();
@@ -153,9 +149,7 @@ impl Trackers {
                 .check(kept == counted, || format!("trackers report {counted} busy {kind:?} slots, the sum is {kept}"));
         }
     }
-}
 
-impl Trackers {
     /// Records the connection of a tracker's heartbeat; no effect when it is the tracker's own already.
     pub(crate) fn connect(&mut self, id: TrackerId, sender: HeartbeatSender, now: Now) {
         let HeartbeatSender { connection, address } = sender;

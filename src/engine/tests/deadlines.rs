@@ -7,7 +7,7 @@ use crate::fake_tracker::Role;
 use crate::mapreduce::JobSpec;
 use crate::model::{JobId, Kind, RunState};
 use crate::scheduler::constraint::{
-    Admission, ConstraintConfig, DeadlineChange, DeadlineSpec, Due, InputVolume, KeySpread, NewDeadline, OnMissed,
+    AdmissionRule, ConstraintConfig, DeadlineChange, DeadlineSpec, Due, InputVolume, KeySpread, NewDeadline, OnMissed,
     StatedCost,
 };
 
@@ -152,7 +152,7 @@ fn without_a_worker_a_refusal_says_so() {
     let refusal = cluster.submit(due(2, 0, 60_000)).unwrap_err().to_string();
     assert!(refusal.ends_with("deadline 60.0 s cannot be kept: no worker is connected"), "{refusal}");
     let mut cluster =
-        Cluster::new(constraint(ConstraintConfig { admission: Admission::Warn, ..ConstraintConfig::default() }));
+        Cluster::new(constraint(ConstraintConfig { admission: AdmissionRule::Warn, ..ConstraintConfig::default() }));
     let id = cluster.submit(due(2, 0, 60_000)).unwrap();
     assert!(report(&cluster, id).contains("AT_RISK). Maps 0/1 minimum"), "{}", report(&cluster, id));
     assert_eq!(cluster.engine.build_snapshot(cluster.now).value.deadlines, Some([0, 1, 0]));

@@ -1,7 +1,8 @@
 //! Long answers come in slices of bounded size, and are together what was asked for.
 
 use crate::engine::{
-    Engine, LongRead, PolicyConfig, ReadProgress, Reply, ReportKind, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, WantedJobs,
+    Engine, LongRead, PolicyConfig, ReadProgress, Reply, SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS, TaskReportKind,
+    WantedJobs,
 };
 use crate::fake_tracker::Role;
 use crate::mapreduce::Job;
@@ -12,7 +13,7 @@ use crate::wire::{TaskReport, TipStatus};
 use super::cluster::{Cluster, Fate, fifo, spec};
 use super::pools::{fair_config, in_pool, set_pool};
 
-const MAPS: ReportKind = ReportKind::Work(Kind::Map);
+const MAPS: TaskReportKind = TaskReportKind::Work(Kind::Map);
 /// What one item may add to a slice that is nearly full.
 const ITEM_BYTES: usize = 4 << 10;
 
@@ -106,7 +107,7 @@ fn reports_on_many_tasks_come_in_many_slices_and_are_the_same_bytes() {
 #[test]
 fn a_small_job_takes_one_slice() {
     let (mut cluster, id) = half_done(40);
-    for kind in [MAPS, ReportKind::Work(Kind::Reduce), ReportKind::Setup, ReportKind::Cleanup] {
+    for kind in [MAPS, TaskReportKind::Work(Kind::Reduce), TaskReportKind::Setup, TaskReportKind::Cleanup] {
         let (bytes, slices, _) = read(&mut cluster, LongRead::task_reports(id, kind), |_| {});
         let whole = value(&Value::TaskReports(cluster.engine.task_reports(id, kind).value));
         assert_eq!((bytes == whole, slices), (true, 1), "{kind:?}");

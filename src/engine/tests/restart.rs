@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::{Caller, Effect, Engine, Event, Fact, Reply, ReportKind};
+use crate::engine::{Caller, Effect, Engine, Event, Fact, Reply, TaskReportKind};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{Job, JobFact, JobSpec};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, RunState};
@@ -407,8 +407,10 @@ fn tasks_of_a_finished_job_are_in_the_store() {
         reports
     };
     let found = Job::from_stored(finished_after(&cluster.facts, job));
-    for kind in
-        [Kind::Map, Kind::Reduce].map(ReportKind::Work).into_iter().chain([ReportKind::Setup, ReportKind::Cleanup])
+    for kind in [Kind::Map, Kind::Reduce]
+        .map(TaskReportKind::Work)
+        .into_iter()
+        .chain([TaskReportKind::Setup, TaskReportKind::Cleanup])
     {
         let before = shown(cluster.engine.task_reports(job, kind).value);
         assert!(!before.is_empty());

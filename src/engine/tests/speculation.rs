@@ -1,6 +1,6 @@
 //! Second attempts for what is far behind.
 
-use crate::engine::{Event, ReportKind};
+use crate::engine::{Event, TaskReportKind};
 use crate::mapreduce::{Job, JobSpec};
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, RunState};
 use crate::wire::{CompletionStatus, TipStatus};
@@ -54,7 +54,7 @@ fn a_frozen_map_is_overtaken_after_a_minute_and_its_first_attempt_cleaned_away()
     use AttemptState as S;
     assert_eq!(attempts(&cluster, id, Kind::Map, 0), [S::Running, S::Unassigned], "exactly a minute after submission");
     assert_eq!(job(&cluster, id).pending(), PerKind::default(), "a second attempt is no demand");
-    let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
+    let reports = cluster.engine.task_reports(id, TaskReportKind::Work(Kind::Map)).value;
     let hanging = reports.iter().find(|report| report.task == frozen.task).unwrap();
     assert_eq!(hanging.status, TipStatus::Running(vec![frozen, id.task(Kind::Map, 0).attempt(1)]));
     let on = |cluster: &Cluster, index: usize| cluster.trackers[index].attempts.iter().any(|t| t.id == frozen);

@@ -1,6 +1,6 @@
 //! A job from submission to SUCCEEDED.
 
-use crate::engine::{Effect, EngineConfig, Event, Fact, IdOwner, ReportKind};
+use crate::engine::{Effect, EngineConfig, Event, Fact, IdOwner, TaskReportKind};
 use crate::fake_tracker::Role;
 use crate::mapreduce::{JobFact, JobSpec};
 use crate::market::JobSignature;
@@ -29,7 +29,7 @@ fn a_job_runs_setup_maps_reduces_cleanup_and_leaves_nothing() {
     assert!(events.iter().all(|event| event.status == CompletionStatus::Succeeded));
     let maps = events.iter().filter(|event| event.is_map).count();
     assert_eq!(maps, 4, "setup and cleanup are no maps to a shuffling reduce");
-    let reports = cluster.engine.task_reports(id, ReportKind::Work(Kind::Map)).value;
+    let reports = cluster.engine.task_reports(id, TaskReportKind::Work(Kind::Map)).value;
     assert!(reports.iter().all(|report| matches!(report.status, TipStatus::Complete(_))));
 
     let counters = cluster.engine.job_counters(id).value.unwrap().unwrap();

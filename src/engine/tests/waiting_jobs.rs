@@ -2,7 +2,7 @@
 //! restored, and that they begin later.
 
 use crate::api::PendingReason;
-use crate::engine::{Caller, Effect, Event, LongRead, ReadProgress, ReportKind};
+use crate::engine::{Caller, Effect, Event, LongRead, ReadProgress, TaskReportKind};
 use crate::model::{AttemptState, JobId, Kind, RunState};
 use crate::wire::protocol::encode_array_start;
 use crate::wire::{Action, TaskReport};
@@ -20,7 +20,7 @@ fn three_waiting() -> (Cluster, [JobId; 3], impl Fn(usize)) {
 }
 
 /// The answer to a client that asks for task reports.
-fn long_reports(cluster: &Cluster, id: JobId, kind: ReportKind) -> Vec<u8> {
+fn long_reports(cluster: &Cluster, id: JobId, kind: TaskReportKind) -> Vec<u8> {
     let (mut read, mut out) = (LongRead::task_reports(id, kind), Vec::new());
     while read.next(&cluster.engine, &mut out).progress != ReadProgress::Done {}
     out
@@ -30,7 +30,12 @@ fn long_reports(cluster: &Cluster, id: JobId, kind: ReportKind) -> Vec<u8> {
 fn assert_nothing_to_show(cluster: &Cluster, id: JobId) {
     let mut none = Vec::new();
     encode_array_start::<TaskReport>(0, &mut none);
-    for kind in [ReportKind::Work(Kind::Map), ReportKind::Work(Kind::Reduce), ReportKind::Setup, ReportKind::Cleanup] {
+    for kind in [
+        TaskReportKind::Work(Kind::Map),
+        TaskReportKind::Work(Kind::Reduce),
+        TaskReportKind::Setup,
+        TaskReportKind::Cleanup,
+    ] {
         assert!(cluster.engine.task_reports(id, kind).value.is_empty(), "{kind:?}");
         assert_eq!(long_reports(cluster, id, kind), none, "{kind:?}");
     }
@@ -65,7 +70,7 @@ fn jobs_begin_as_the_policy_lets_them_and_come_to_their_ends() {
     admit(2);
     cluster.beat(0, |_| Fate::Succeed);
     assert!(cluster.trackers[0].attempts.is_empty(), "they begin after this heartbeat");
-    assert_eq!(cluster.engine.task_reports(first, ReportKind::Work(Kind::Map)).value.len(), 3);
+    assert_eq!(cluster.engine.task_reports(first, TaskReportKind::Work(Kind::Map)).value.len(), 3);
     for id in [first, second] {
         assert_eq!(cluster.run(id, |_| Fate::Succeed), RunState::Succeeded);
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::scheduler::{AppId, Hold, LimitOwner, LimitUnit};
+use crate::scheduler::{AppId, BeginLimitUnit, Hold, LimitOwner};
 
 use super::{JobLimits, JobRank, JobStage, RefusedJob, StageCounts};
 
@@ -148,9 +148,7 @@ impl JobLists {
         }
         self.candidates = self.users.values().filter_map(|user| user.candidate).collect();
     }
-}
 
-impl JobLists {
     /// Moves waiting jobs to initialising while the limits allow it; their ids, in the order of the queue.
     pub(crate) fn initialize_jobs(&mut self) -> Vec<AppId> {
         let mut begun = Vec::new();
@@ -206,9 +204,7 @@ impl JobLists {
         self.jobs.insert(id, job);
         self.update_candidate(&user);
     }
-}
 
-impl JobLists {
     pub(crate) fn counts(&self) -> StageCounts {
         StageCounts {
             waiting: self.waiting.len() as u64,
@@ -246,18 +242,16 @@ impl JobLists {
     pub(crate) fn listed(&self) -> impl Iterator<Item = AppId> {
         [&self.initializing, &self.running, &self.waiting].into_iter().flat_map(|list| list.values().copied())
     }
-}
 
-impl JobLists {
     /// What keeps a waiting job from beginning; none for a job that has begun. `queue` is named as the owner of a limit.
     pub(super) fn hold_of(&self, id: AppId, queue: &str) -> Option<Hold> {
         let job = self.jobs.get(&id).filter(|job| job.stage == JobStage::Waiting)?;
         let user = self.users.get(&job.user)?;
         let group = || LimitOwner::Group(queue.to_owned());
-        let apps = |of, limit, used| Hold::BeginLimit { of, counts: LimitUnit::Apps, limit, used };
+        let apps = |of, limit, used| Hold::BeginLimit { of, counts: BeginLimitUnit::Apps, limit, used };
         let tasks = |of, limit: i64, used| Hold::BeginLimit {
             of,
-            counts: LimitUnit::Tasks,
+            counts: BeginLimitUnit::Tasks,
             limit: u64::try_from(limit).unwrap_or(0),
             used,
         };
@@ -274,9 +268,7 @@ impl JobLists {
             Hold::BeginsLater
         })
     }
-}
 
-impl JobLists {
     fn stage_list(&mut self, stage: JobStage) -> &mut BTreeMap<JobRank, AppId> {
         match stage {
             JobStage::Waiting => &mut self.waiting,

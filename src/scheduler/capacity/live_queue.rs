@@ -7,7 +7,7 @@ use crate::model::{Kind, PerKind, PerPool, Pool};
 use crate::scheduler::app::App;
 use crate::scheduler::key::Ratio;
 use crate::scheduler::node::Totals;
-use crate::scheduler::policy::{Hold, LocalityEnd, View};
+use crate::scheduler::policy::{Hold, LocalityEnd, PolicyView};
 use crate::scheduler::{AppSpec, GroupId, Level};
 
 use super::queue_slots::{AppHolding, QueueSlots, UserRule};
@@ -156,13 +156,13 @@ pub(super) struct LiveApp {
 
 impl LiveApp {
     /// The part of the cluster's hosts that must have passed it over before it gets a far map.
-    pub(super) fn wait_factor(&self, app: &App, view: &View<'_>) -> WaitFactor {
+    pub(super) fn wait_factor(&self, app: &App, view: &PolicyView<'_>) -> WaitFactor {
         let cluster_hosts = self.cluster_hosts.unwrap_or(view.totals.hosts);
         let computed = || WaitFactor::new(app.locality_wait_millionths, self.split_hosts, cluster_hosts);
         self.wait_factor.unwrap_or_else(computed)
     }
 
-    pub(super) fn far_wait(&self, app: &App, view: &View<'_>) -> Option<Hold> {
+    pub(super) fn far_wait(&self, app: &App, view: &PolicyView<'_>) -> Option<Hold> {
         let waits = app.tables.map.waiting() > 0 && self.slots_per_task.map == 1;
         let trackers = view.totals.nodes;
         let left = self.wait.opportunities_left(self.unfinished_maps, trackers, self.wait_factor(app, view));

@@ -18,7 +18,7 @@ use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
     AppDetail, AppRefusal, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, NewApp, OfferedContainer,
-    Policy, SKIP_BUDGET, Verdict, View,
+    Policy, PolicyView, SKIP_BUDGET, Verdict,
 };
 use crate::scheduler::{AppId, AppSize, AppSpec, GroupId, Level};
 
@@ -66,7 +66,14 @@ impl Capacity {
             && node.is_some_and(|node| slots_per_task <= node.slots[kind])
     }
 
-    fn farthest_level(&self, app: &App, live: &LiveApp, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Level {
+    fn farthest_level(
+        &self,
+        app: &App,
+        live: &LiveApp,
+        kind: Kind,
+        heartbeat: &Heartbeat,
+        view: &PolicyView<'_>,
+    ) -> Level {
         if kind == Kind::Reduce || app.slots_per_task(kind) > 1 {
             return Level::Any;
         }
@@ -79,10 +86,8 @@ impl Capacity {
             false => Level::Rack,
         }
     }
-}
 
-impl Capacity {
-    fn open_queue(&mut self, id: GroupId, view: &View<'_>) {
+    fn open_queue(&mut self, id: GroupId, view: &PolicyView<'_>) {
         // The groups in a queue are its users.
         let Some(group) = view.group(id).filter(|group| group.parent.is_none()) else { return };
         let mut queues = self.config.queues().iter().zip(0..);
@@ -93,7 +98,7 @@ impl Capacity {
         self.queues.insert(id, LiveQueue::new(settings, rank, view.totals));
     }
 
-    fn add_app(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn add_app(&mut self, id: AppId, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let Some(app) = view.app(id).filter(|app| !app.draining) else { return };
         let slots_per_task = PerKind::new(app.slots_per_task(Kind::Map), app.slots_per_task(Kind::Reduce));
         let (queue, user) = (app.spec.group, app.leaf);
@@ -175,7 +180,7 @@ impl Capacity {
     }
 
     /// The job runs once its tasks count.
-    fn count_size(&mut self, id: AppId, size: AppSize, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn count_size(&mut self, id: AppId, size: AppSize, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         if view.app(id).is_some_and(|app| app.is_kept) {
             Kind::ALL.into_iter().for_each(|kind| self.count_activity(id, kind, view, reaction));
         }
@@ -187,7 +192,7 @@ impl Capacity {
         }
     }
 
-    fn move_job(&mut self, id: AppId, view: &View<'_>) {
+    fn move_job(&mut self, id: AppId, view: &PolicyView<'_>) {
         let Some(app) = view.app(id) else { return };
         if let Some(queue) = self.queues.get_mut(&app.spec.group) {
             let rank = queue.rank_of(&app.spec);
@@ -197,7 +202,7 @@ impl Capacity {
     }
 
     /// One that no node could run, or that is paused and runs nothing, takes no place among the jobs that have begun.
-    fn count_fit(&mut self, id: AppId, view: &View<'_>) {
+    fn count_fit(&mut self, id: AppId, view: &PolicyView<'_>) {
         let Some(app) = view.app(id) else { return };
         if let Some(queue) = self.queues.get_mut(&app.spec.group) {
             queue.jobs.set_stuck(id, app.is_stuck, has_paused(app));
@@ -206,7 +211,7 @@ impl Capacity {
     }
 
     /// Counts the tasks of new jobs; one that does not wait had begun before a restart.
-    fn count_new_jobs(&mut self, waiting: &BTreeSet<AppId>, view: &View<'_>) {
+    fn count_new_jobs(&mut self, waiting: &BTreeSet<AppId>, view: &PolicyView<'_>) {
         for id in std::mem::take(&mut self.added) {
             let Some(app) = view.app(id) else { continue };
             let Some(queue) = self.queues.get_mut(&app.spec.group) else { continue };
@@ -219,7 +224,7 @@ impl Capacity {
         }
     }
 
-    fn count_holding(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn count_holding(&mut self, id: AppId, kind: Kind, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
         if app.draining && !self.is_compatible {
             return;
@@ -253,7 +258,7 @@ impl Capacity {
     }
 
     /// Counts whether its user is active because of it.
-    fn count_activity(&mut self, id: AppId, kind: Kind, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn count_activity(&mut self, id: AppId, kind: Kind, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&id), view.app(id)) else { return };
         if app.draining && !app.is_kept {
             return;
@@ -277,7 +282,7 @@ impl Capacity {
         self.release(queue, reaction);
     }
 
-    fn count_slots(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn count_slots(&mut self, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         for (&id, queue) in &mut self.queues {
             queue.set_cluster_slots(view.totals);
             reaction.rekey_group(id);
@@ -289,7 +294,7 @@ impl Capacity {
         }
     }
 
-    fn count_question(&mut self, asked: &AskedApp, view: &View<'_>) {
+    fn count_question(&mut self, asked: &AskedApp, view: &PolicyView<'_>) {
         let (Some(live), Some(app)) = (self.apps.get_mut(&asked.app), view.app(asked.app)) else { return };
         if asked.kind == Kind::Reduce {
             return;
@@ -301,7 +306,7 @@ impl Capacity {
         }
     }
 
-    fn end_heartbeat(&mut self, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn end_heartbeat(&mut self, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         self.is_in_heartbeat = false;
         for (app, kind) in std::mem::take(&mut self.deferred) {
             if let Some(live) = self.apps.get_mut(&app) {
@@ -336,7 +341,7 @@ impl Capacity {
 }
 
 impl Policy for Capacity {
-    fn check_new_app(&self, app: &NewApp<'_>, _view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+    fn check_new_app(&self, app: &NewApp<'_>, _view: &PolicyView<'_>) -> Result<Option<JobPlan>, AppRefusal> {
         if let Some(queue) = self.queues.get(&app.group) {
             queue.jobs.check_job(app.name, queue.settings().name(), app.user, app.tasks)?;
         }
@@ -400,7 +405,7 @@ impl Policy for Capacity {
         self.is_compatible
     }
 
-    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
+    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &PolicyView<'_>) -> Verdict {
         let Some(live) = self.apps.get(&app.spec.id) else { return Verdict::NotOnThisNode };
         let Some(queue) = self.queues.get(&live.queue) else { return Verdict::NotOnThisNode };
         let slots = &queue.slots[kind];
@@ -423,7 +428,7 @@ impl Policy for Capacity {
     }
 
     /// A queue and its users may hold by containers what their maps and reduces leave of their parts of all slots.
-    fn review_container(&self, app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
+    fn review_container(&self, app: &App, offered: &OfferedContainer, view: &PolicyView<'_>) -> Verdict {
         self.container_verdict(app.spec.id, offered.slots(), view)
     }
 
@@ -431,7 +436,7 @@ impl Policy for Capacity {
         app.slots_per_task(kind) <= heartbeat.free[kind]
     }
 
-    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             Change::GroupOpened(id) => self.open_queue(id, view),
             Change::GroupClosed(id) => drop(self.queues.remove(&id)),
@@ -470,7 +475,7 @@ impl Policy for Capacity {
         }
     }
 
-    fn set_capacities(&mut self, config: CapacityConfig, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn set_capacities(&mut self, config: CapacityConfig, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         for (&id, live) in &mut self.queues {
             if let Some(settings) = config.queue(live.settings().name()) {
                 live.set_settings(settings.clone());
@@ -489,7 +494,7 @@ impl Policy for Capacity {
         &mut self,
         waiting: &BTreeSet<AppId>,
         _now: Now,
-        view: &View<'_>,
+        view: &PolicyView<'_>,
         _reaction: &mut Reaction<'_>,
     ) -> Vec<AppId> {
         self.count_new_jobs(waiting, view);
@@ -552,7 +557,7 @@ impl Policy for Capacity {
         queue.jobs.hold_of(app.spec.id, queue.settings().name())
     }
 
-    fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
+    fn holds(&self, app: &App, view: &PolicyView<'_>, _now: Now) -> Vec<Hold> {
         let id = app.spec.id;
         let (Some(live), Some(queue)) = (self.apps.get(&id), self.queues.get(&app.spec.group)) else {
             return Vec::new();

@@ -6,7 +6,7 @@ use crate::model::{PerKind, counted};
 
 use super::free_time::{FreeTime, MapWindow};
 use super::job_work::JobWork;
-use super::ledger::Ledger;
+use super::ledger::PromiseLedger;
 use super::model::Model;
 
 /// A job and its times, microseconds since any common start.
@@ -159,20 +159,20 @@ impl TimedWork {
 pub(crate) fn admit(
     job: &TimedWork,
     model: Model,
-    ledger: &Ledger,
+    ledger: &PromiseLedger,
     supply: SlotSupply,
 ) -> Result<JobPlan, DeadlineRejection> {
     assess(job, model, ledger, supply).verdict
 }
 
 /// The same, with the numbers that decide it.
-pub(crate) fn assess(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> Assessment {
+pub(crate) fn assess(job: &TimedWork, model: Model, ledger: &PromiseLedger, supply: SlotSupply) -> Assessment {
     let test = AdmissionTest::new(job, model, ledger, supply);
     Assessment { verdict: test.verdict(), ..test.numbers() }
 }
 
 /// The same for a question: with the earliest deadline whatever the verdict.
-pub(crate) fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: SlotSupply) -> WhatIf {
+pub(crate) fn what_if(job: &TimedWork, model: Model, ledger: &PromiseLedger, supply: SlotSupply) -> WhatIf {
     let test = AdmissionTest::new(job, model, ledger, supply);
     WhatIf { assessment: assess(job, model, ledger, supply), earliest: test.earliest() }
 }
@@ -180,14 +180,14 @@ pub(crate) fn what_if(job: &TimedWork, model: Model, ledger: &Ledger, supply: Sl
 struct AdmissionTest<'a> {
     job: &'a TimedWork,
     model: Model,
-    ledger: &'a Ledger,
+    ledger: &'a PromiseLedger,
     supply: SlotSupply,
     /// When all its reduces must have started.
     latest_us: i64,
 }
 
 impl<'a> AdmissionTest<'a> {
-    fn new(job: &'a TimedWork, model: Model, ledger: &'a Ledger, supply: SlotSupply) -> Self {
+    fn new(job: &'a TimedWork, model: Model, ledger: &'a PromiseLedger, supply: SlotSupply) -> Self {
         let latest_us = model.latest_reduce_start_us(&job.work, job.deadline_us);
         Self { job, model, ledger, supply, latest_us }
     }

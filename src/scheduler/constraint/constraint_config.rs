@@ -17,11 +17,11 @@ pub struct ConstraintConfig {
     pub model: Model,
     pub strategy: Strategy,
     pub on_missed: OnMissed,
-    pub admission: Admission,
+    pub admission: AdmissionRule,
     pub slots: AdmissionSlots,
     /// Whether a job that is at risk gets more slots while some are free.
     pub escalates: bool,
-    pub default_costs: DefaultCosts,
+    pub default_costs: Costs,
     pub history: HistoryConfig,
 }
 
@@ -61,7 +61,7 @@ pub enum OnMissed {
 
 /// What becomes of a new job whose deadline cannot be kept (`mapred.constraint-scheduler.admission`).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Admission {
+pub enum AdmissionRule {
     #[default]
     Reject,
     /// It is admitted, at risk.
@@ -76,23 +76,6 @@ pub enum AdmissionSlots {
     Planned,
     /// From now on until its last map ends, as the paper tests it.
     Now,
-}
-
-/// Costs of jobs of which nothing else is known, microseconds per MB.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DefaultCosts {
-    /// Of a map (`mapred.constraint-scheduler.map.ms.per.mb`).
-    pub(crate) map_us_per_mb: u64,
-    /// Of a reduce (`mapred.constraint-scheduler.reduce.ms.per.mb`).
-    pub(crate) reduce_us_per_mb: u64,
-    /// Of the copy (`mapred.constraint-scheduler.network.mb.per.sec`), rounded up.
-    pub(crate) copy_us_per_mb: u64,
-}
-
-impl Default for DefaultCosts {
-    fn default() -> Self {
-        Self { map_us_per_mb: 1_000_000, reduce_us_per_mb: 500_000, copy_us_per_mb: 83_334 }
-    }
 }
 
 /// What a job.xml says of the job's deadline (`mapred.job.deadline.*`).

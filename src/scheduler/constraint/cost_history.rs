@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use crate::model::PerKind;
 
 use super::constraint_config::HistoryConfig;
-use super::{Costs, DeadlineSpec, DefaultCosts, KnownCosts};
+use super::{Costs, DeadlineSpec, KnownCosts};
 
 /// What the last jobs of a class have cost, the oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -108,14 +108,14 @@ pub struct JobEstimate {
 
 impl JobEstimate {
     /// What the job costs where it states nothing.
-    pub(crate) fn costs(&self, default: &DefaultCosts) -> Costs {
+    pub(crate) fn costs(&self, default: &Costs) -> Costs {
         let history = &self.history;
         let map = history.map_us_per_mb.or(self.first_maps_us_per_mb);
         Costs {
             map_us_per_mb: map.unwrap_or(default.map_us_per_mb),
             reduce_us_per_mb: history.reduce_us_per_mb.unwrap_or(default.reduce_us_per_mb),
             copy_us_per_mb: history.copy_us_per_mb.unwrap_or(default.copy_us_per_mb),
-            filter_millionths: history.filter_millionths.unwrap_or(ONE),
+            filter_millionths: history.filter_millionths.unwrap_or(default.filter_millionths),
         }
     }
 

@@ -9,7 +9,7 @@ const ONE: u128 = 1_000_000;
 
 /// Costs of a job, in microseconds per MB (2^20 bytes).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Costs {
+pub struct Costs {
     /// Of one MB of input in a map.
     pub(crate) map_us_per_mb: u64,
     /// Of one MB of map output in a reduce, the sort included.
@@ -18,6 +18,19 @@ pub(crate) struct Costs {
     pub(crate) copy_us_per_mb: u64,
     /// Map output by map input, millionths.
     pub(crate) filter_millionths: u64,
+}
+
+impl Default for Costs {
+    /// Those of jobs of which nothing else is known, unless keys say more (`mapred.constraint-scheduler.map.ms.per.mb`,
+    /// `mapred.constraint-scheduler.reduce.ms.per.mb`, `mapred.constraint-scheduler.network.mb.per.sec`, rounded up).
+    fn default() -> Self {
+        Self {
+            map_us_per_mb: 1_000_000,
+            reduce_us_per_mb: 500_000,
+            copy_us_per_mb: 83_334,
+            filter_millionths: 1_000_000,
+        }
+    }
 }
 
 impl Costs {

@@ -2,7 +2,7 @@
 //! Schedulability), and as early as at all.
 
 use super::job_work::JobWork;
-use super::ledger::Ledger;
+use super::ledger::PromiseLedger;
 use super::model::Model;
 use super::sums_by_time::ValueStep;
 
@@ -18,7 +18,7 @@ pub(super) struct MapWindow {
 pub(super) struct FreeTime<'a> {
     pub(super) model: Model,
     pub(super) work: &'a JobWork,
-    pub(super) ledger: &'a Ledger,
+    pub(super) ledger: &'a PromiseLedger,
     /// Map slots that deadlines may count on.
     pub(super) slots: u64,
     pub(super) now_us: i64,

@@ -26,7 +26,7 @@ pub(crate) struct MapClaim {
 
 /// All promises. A lookup costs far less than a walk of the jobs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Ledger {
+pub(crate) struct PromiseLedger {
     promises: BTreeMap<AppId, Promise>,
     maps: SumsByTime,
     reduces: SumsByTime,
@@ -42,7 +42,7 @@ impl MapClaim {
     }
 }
 
-impl Ledger {
+impl PromiseLedger {
     /// Sets what a job is promised; none: nothing any more.
     pub(crate) fn set(&mut self, app: AppId, promise: Option<Promise>) {
         let before = match promise {

@@ -1,6 +1,6 @@
 //! The constraint scheduler (seed 001): a job with a deadline is admitted if the cluster can keep it, and gets the least slots that do.
 //!
-//! [`DeadlineSpec`] is what a job says, [`JobWork`] what it has to do, [`Model`] the formulas, [`Ledger`] the slots that
+//! [`DeadlineSpec`] is what a job says, [`JobWork`] what it has to do, [`Model`] the formulas, [`PromiseLedger`] the slots that
 //! admitted jobs are promised, [`admit`] the test that a new deadline has to pass. The policy keeps a plan for each job
 //! (`deadline_job`), renews it as things change, and looks every second which deadlines are kept.
 
@@ -30,14 +30,14 @@ pub use app_deadline::AppDeadline;
 pub(crate) use app_deadline::{ChangedDeadline, DeadlineChange, DeadlineDetail, DeadlineState, NewDeadline};
 pub use constraint_config::ConstraintConfig;
 pub(crate) use constraint_config::{
-    Admission, AdmissionSlots, DeadlineSpec, DefaultCosts, Due, HistoryConfig, OnMissed, StatedCost, Strategy,
+    AdmissionRule, AdmissionSlots, DeadlineSpec, Due, HistoryConfig, OnMissed, StatedCost, Strategy,
 };
 pub use cost_history::JobEstimate;
 pub(crate) use cost_history::{CostHistory, JobClass};
 pub(crate) use costs::{Costs, KnownCosts};
 pub(crate) use job_work::InputVolume;
 pub use job_work::{JobWork, KeySpread};
-pub(crate) use ledger::{Ledger, MapClaim, Promise};
+pub(crate) use ledger::{MapClaim, Promise, PromiseLedger};
 pub(crate) use model::Model;
 pub(crate) use overrun::Overrun;
 pub(super) use policy::Constraint;

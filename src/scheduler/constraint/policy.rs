@@ -15,16 +15,16 @@ use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
-    AppDetail, AppRefusal, Heartbeat, HeartbeatLimits, Leaf, NewApp, OfferedContainer, Policy, SKIP_BUDGET, Verdict,
-    View,
+    AppDetail, AppRefusal, Heartbeat, HeartbeatLimits, Leaf, NewApp, OfferedContainer, Policy, PolicyView, SKIP_BUDGET,
+    Verdict,
 };
 use crate::scheduler::{AppId, AppSpec, GroupId, Hold, Level};
 
 use super::admission::TimeOfDay;
 use super::deadline_job::{DeadlineJob, ReducePlan};
 use super::{
-    Admission, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Ledger, Model, OnMissed, RejectedJob, Seconds,
-    SlotSupply, Strategy, TimedWork, WhatIf, admit, what_if,
+    AdmissionRule, AppDeadline, ConstraintConfig, DeadlineState, JobPlan, Model, OnMissed, PromiseLedger, RejectedJob,
+    Seconds, SlotSupply, Strategy, TimedWork, WhatIf, admit, what_if,
 };
 
 #[derive(Debug)]
@@ -38,7 +38,7 @@ pub(crate) struct Constraint {
     pub(super) moments: BTreeSet<(i64, AppId)>,
     /// The last job that was planned again, by its deadline: the next ones are first.
     pub(super) planned_last: Option<(i64, AppId)>,
-    pub(super) ledger: Ledger,
+    pub(super) ledger: PromiseLedger,
     /// Slots that jobs with a promise hold.
     pub(super) held: PerKind<u64>,
     /// Jobs whose last map has ended since the last heartbeat.
@@ -78,7 +78,7 @@ impl Constraint {
             by_due: BTreeSet::new(),
             moments: BTreeSet::new(),
             planned_last: None,
-            ledger: Ledger::default(),
+            ledger: PromiseLedger::default(),
             held: PerKind::default(),
             ended_maps: Vec::new(),
             waiting_reduces: BTreeSet::new(),
@@ -259,11 +259,11 @@ impl Constraint {
 }
 
 impl Policy for Constraint {
-    fn check_new_app(&self, app: &NewApp<'_>, view: &View<'_>) -> Result<Option<JobPlan>, AppRefusal> {
+    fn check_new_app(&self, app: &NewApp<'_>, view: &PolicyView<'_>) -> Result<Option<JobPlan>, AppRefusal> {
         let Some(timed) = &app.deadline else { return Ok(None) };
         match admit(timed, self.config.model, &self.ledger, self.supply(view.totals)) {
             Ok(plan) => Ok(Some(plan)),
-            Err(_) if self.config.admission == Admission::Warn => Ok(None),
+            Err(_) if self.config.admission == AdmissionRule::Warn => Ok(None),
             Err(rejection) => Err(RejectedJob { name: app.name.to_owned(), rejection }.into()),
         }
     }
@@ -274,7 +274,7 @@ impl Policy for Constraint {
         name: &str,
         deadline: &AppDeadline,
         now: Now,
-        view: &View<'_>,
+        view: &PolicyView<'_>,
     ) -> Result<Option<JobPlan>, AppRefusal> {
         self.check_changed(app, name, deadline, now, view)
     }
@@ -313,7 +313,7 @@ impl Policy for Constraint {
         HeartbeatLimits { limit: free, after_off_switch: None, only_app: None, skip_budget: SKIP_BUDGET }
     }
 
-    fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
+    fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &PolicyView<'_>) -> Verdict {
         let place = match self.jobs.get(&app.spec.id) {
             // Its reduces wait for its last map.
             Some(job) if kind == Kind::Reduce && !job.may_reduce() => ListPlace::Full,
@@ -334,7 +334,7 @@ impl Policy for Constraint {
     }
 
     /// Containers take no room from slots that are promised, now or ever: they may last.
-    fn review_container(&self, _app: &App, offered: &OfferedContainer, view: &View<'_>) -> Verdict {
+    fn review_container(&self, _app: &App, offered: &OfferedContainer, view: &PolicyView<'_>) -> Verdict {
         let (supply, now_us) = (self.supply(view.totals).slots, self.now_us());
         let promised =
             PerKind::new(self.ledger.most_maps(now_us, i64::MAX), self.ledger.most_reduces(now_us, i64::MAX));
@@ -345,7 +345,7 @@ impl Policy for Constraint {
         }
     }
 
-    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             // What is paused, or what no node could run, is promised nothing.
             Change::AppAdded(id) | Change::Deadline(id) | Change::Fit(id) => {
@@ -383,7 +383,7 @@ impl Policy for Constraint {
         }
     }
 
-    fn check_counts(&self, view: &View<'_>, violations: &mut Violations) {
+    fn check_counts(&self, view: &PolicyView<'_>, violations: &mut Violations) {
         self.check_promises(view, violations);
     }
 
@@ -399,7 +399,7 @@ impl Policy for Constraint {
         if self.config.on_missed == OnMissed::Kill { missed } else { Vec::new() }
     }
 
-    fn what_if(&self, timed: &TimedWork, view: &View<'_>) -> Option<WhatIf> {
+    fn what_if(&self, timed: &TimedWork, view: &PolicyView<'_>) -> Option<WhatIf> {
         Some(what_if(timed, self.config.model, &self.ledger, self.supply(view.totals)))
     }
 
@@ -413,7 +413,7 @@ impl Policy for Constraint {
         jobs.map(|job| job.shown_state(&self.config, self.now_us().max(job.arrival_us()))).collect()
     }
 
-    fn holds(&self, app: &App, view: &View<'_>, _now: Now) -> Vec<Hold> {
+    fn holds(&self, app: &App, view: &PolicyView<'_>, _now: Now) -> Vec<Hold> {
         let kinds = Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0);
         kinds.filter_map(|kind| self.hold_of(app, kind, view.totals)).collect()
     }

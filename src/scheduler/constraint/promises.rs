@@ -5,12 +5,12 @@ use crate::scheduler::AppId;
 use crate::scheduler::app::App;
 use crate::scheduler::change::Reaction;
 use crate::scheduler::node::Totals;
-use crate::scheduler::policy::{AppRefusal, View};
+use crate::scheduler::policy::{AppRefusal, PolicyView};
 
 use super::policy::{Constraint, us};
 use super::{
-    Admission, AdmissionSlots, AppDeadline, DeadlineState, JobPlan, Ledger, MapClaim, Model, Promise, RejectedJob,
-    SlotSupply, TimedWork, admit,
+    AdmissionRule, AdmissionSlots, AppDeadline, DeadlineState, JobPlan, MapClaim, Model, Promise, PromiseLedger,
+    RejectedJob, SlotSupply, TimedWork, admit,
 };
 
 /// Most jobs that are planned again at one look; the next look continues behind them.
@@ -88,7 +88,7 @@ impl Constraint {
         name: &str,
         deadline: &AppDeadline,
         now: Now,
-        view: &View<'_>,
+        view: &PolicyView<'_>,
     ) -> Result<Option<JobPlan>, AppRefusal> {
         let id = app.spec.id;
         let left =
@@ -108,13 +108,13 @@ impl Constraint {
         let others = self.ledger.without(id);
         match admit(&timed, self.config.model, &others, supply) {
             Ok(plan) => Ok(Some(plan)),
-            Err(_) if self.config.admission == Admission::Warn => Ok(None),
+            Err(_) if self.config.admission == AdmissionRule::Warn => Ok(None),
             Err(rejection) => Err(RejectedJob { name: name.to_owned(), rejection }.into()),
         }
     }
 
-    pub(super) fn check_promises(&self, view: &View<'_>, violations: &mut Violations) {
-        let (mut ledger, mut held): (Ledger, PerKind<u64>) = (Ledger::default(), PerKind::default());
+    pub(super) fn check_promises(&self, view: &PolicyView<'_>, violations: &mut Violations) {
+        let (mut ledger, mut held): (PromiseLedger, PerKind<u64>) = (PromiseLedger::default(), PerKind::default());
         // Any order gives the same sums.
         for (&id, job) in &self.jobs {
             let promise = job.promise();
@@ -159,7 +159,7 @@ pub(crate) fn find_at_risk(
         slots: PerKind::new(free(Kind::Map), free(Kind::Reduce)),
         has_workers: slots != PerKind::default(),
     };
-    let mut ledger = Ledger::default();
+    let mut ledger = PromiseLedger::default();
     let mut at_risk = Vec::new();
     for job in jobs {
         let UnfinishedJob { app, deadline, arrival_us, left, held } = job;

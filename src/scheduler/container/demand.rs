@@ -8,13 +8,13 @@ use std::sync::Arc;
 use crate::model::Placement;
 use crate::model::{Capability, TrackerId};
 
-use super::container_table::{ContainerTable, NodeSite};
+use super::type_table::{NodeSite, TypeTable};
 use super::{AskedRow, RequestType};
 
 #[derive(Debug, Default)]
 pub(in crate::scheduler) struct ContainerDemand {
     /// In the order in which they are served.
-    pub(super) types: BTreeMap<RequestType, ContainerTable>,
+    pub(super) types: BTreeMap<RequestType, TypeTable>,
     /// Containers held, by type; a type may have them without a table.
     running: BTreeMap<RequestType, u32>,
     /// Hosts and racks that get nothing.
@@ -63,7 +63,7 @@ impl ContainerDemand {
     }
 
     /// Containers of a type that may be granted at once: what it wants, up to its most at a time.
-    pub(super) fn grantable(&self, request: &RequestType, table: &ContainerTable) -> u32 {
+    pub(super) fn grantable(&self, request: &RequestType, table: &TypeTable) -> u32 {
         if self.is_withheld || self.is_paused {
             return 0;
         }
@@ -108,7 +108,7 @@ impl ContainerDemand {
     }
 
     /// Whether rows of a type or the blacklist may keep it from a node for good.
-    pub(super) fn may_exclude_nodes(&self, table: &ContainerTable) -> bool {
+    pub(super) fn may_exclude_nodes(&self, table: &TypeTable) -> bool {
         !self.blacklist.is_empty() || table.may_exclude_nodes(self.has_strict_gates)
     }
 
@@ -136,7 +136,7 @@ impl ContainerDemand {
     /// All rows in the order of their types, each with hosts before racks before `*`, by name.
     #[cfg(test)]
     pub(super) fn all_rows(&self) -> Vec<AskedRow> {
-        let rows_of = |(request, table): (&RequestType, &ContainerTable)| {
+        let rows_of = |(request, table): (&RequestType, &TypeTable)| {
             let (request, max_running) = (*request, table.max_running());
             let row = |(name, count): (Placement, u32)| AskedRow {
                 request,

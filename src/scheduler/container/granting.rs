@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::OrderEntry;
-use crate::scheduler::policy::{OfferedContainer, Verdict, View};
+use crate::scheduler::policy::{OfferedContainer, Verdict};
 use crate::scheduler::{AppId, SKIP_BUDGET, Scheduler};
 
 use super::demand::ContainerDemand;
@@ -178,20 +178,18 @@ impl Scheduler {
     }
 
     pub(super) fn review_container(&self, id: AppId, node: TrackerId, request: &RequestType) -> Verdict {
-        let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
-        let Some((app, node)) = apps.get(&id).zip(nodes.get(&node)) else { return Verdict::NotOnThisNode };
-        let (slots, slot) = (request.capability.slots(containers.slot), containers.slot);
-        let offered = OfferedContainer::new(slots, node.blocked_by(request.capability, slot));
-        policy.review_container(app, &offered, &View { groups, totals, apps, nodes })
+        let (app, node) = (self.apps.get(&id), self.nodes.get(&node));
+        let Some((app, node)) = app.zip(node) else { return Verdict::NotOnThisNode };
+        let slot = self.containers.slot;
+        let offered = OfferedContainer::new(request.capability.slots(slot), node.blocked_by(request.capability, slot));
+        self.policy.review_container(app, &offered, &self.view())
     }
 
     /// Whether a limit of the policy keeps an application from a container of a type, on every node.
     pub(crate) fn is_container_limited(&self, id: AppId, request: &RequestType) -> bool {
-        let Self { policy, groups, apps, nodes, totals, containers, .. } = self;
-        let Some(app) = apps.get(&id) else { return false };
-        let offered = OfferedContainer::new(request.capability.slots(containers.slot), 0);
-        let view = View { groups, totals, apps, nodes };
-        !matches!(policy.review_container(app, &offered, &view), Verdict::Ask(_))
+        let Some(app) = self.apps.get(&id) else { return false };
+        let offered = OfferedContainer::new(request.capability.slots(self.containers.slot), 0);
+        !matches!(self.policy.review_container(app, &offered, &self.view()), Verdict::Ask(_))
     }
 
     /// Whether limits let an application have some type that could be granted, on nodes that its rows allow.

@@ -8,10 +8,8 @@
 
 mod asking;
 pub(super) mod bag;
-mod container_table;
 pub(super) mod demand;
 mod granting;
-mod holding;
 mod node_index;
 mod nodes;
 mod offering;
@@ -24,6 +22,7 @@ mod serving;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;
+mod type_table;
 
 pub(crate) use bag::Earmark;
 pub(crate) use reasons::ContainerReason;

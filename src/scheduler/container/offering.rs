@@ -5,7 +5,7 @@ use crate::scheduler::policy::Verdict;
 use crate::scheduler::{AppId, Level, Scheduler};
 
 use super::bag::Amount;
-use super::container_table::{NodeSite, SiteVerdict};
+use super::type_table::{NodeSite, SiteVerdict};
 use super::{ContainerGrant, ContainerSource, RequestType};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@ use crate::scheduler::{AppId, GroupId, Scheduler};
 
 use super::RequestType;
 use super::bag::Amount;
-use super::container_table::{ContainerTable, NodeSite, SiteVerdict};
 use super::demand::ContainerDemand;
+use super::type_table::{NodeSite, SiteVerdict, TypeTable};
 
 /// Nodes that rows and blacklists of one queue name, as far as they are looked at; what is wanted beyond is not placed.
 const MOST_NAMED: u32 = 4_096;
@@ -38,7 +38,7 @@ struct UnplacedContainers<'a> {
     app: AppId,
     demand: &'a ContainerDemand,
     request: &'a RequestType,
-    table: &'a ContainerTable,
+    table: &'a TypeTable,
     is_restricted: bool,
 }
 

@@ -6,9 +6,9 @@ use crate::model::{Capability, TrackerId};
 use crate::scheduler::{AppId, Misfit, Scheduler};
 
 use super::RequestType;
-use super::container_table::{ContainerTable, LevelRules, NodeSite, SiteVerdict};
 use super::demand::ContainerDemand;
 use super::placing::Unplaceable;
+use super::type_table::{LevelRules, NodeSite, SiteVerdict, TypeTable};
 
 /// A request type with containers that are wanted, and what keeps them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Scheduler {
         if is_for_others || demand.is_blacklisted(site) || !request.capability.fits(bag.declared) {
             return false;
         }
-        let could_be = |(other, table): &(&RequestType, &ContainerTable)| {
+        let could_be = |(other, table): &(&RequestType, &TypeTable)| {
             let rules = self.level_rules(demand, table);
             demand.grantable(other, table) > 0 && !matches!(table.verdict(site, rules, true), SiteVerdict::Excluded)
         };
@@ -146,7 +146,7 @@ impl Scheduler {
         self.containers.nodes.all().filter_map(of_node).max().unwrap_or(ContainerReason::NoneFree)
     }
 
-    pub(super) fn level_rules(&self, demand: &ContainerDemand, table: &ContainerTable) -> LevelRules {
+    pub(super) fn level_rules(&self, demand: &ContainerDemand, table: &TypeTable) -> LevelRules {
         let nodes = &self.containers.nodes;
         LevelRules {
             has_strict_gates: demand.has_strict_gates,

@@ -7,8 +7,8 @@ use crate::scheduler::policy::Verdict;
 use crate::scheduler::{AppId, Scheduler};
 
 use super::bag::{Amount, Bag};
-use super::container_table::{NodeSite, SiteVerdict};
 use super::state::WaitingHousekeeping;
+use super::type_table::{NodeSite, SiteVerdict};
 use super::{Earmark, RequestType};
 
 impl Scheduler {

@@ -6,9 +6,9 @@ use crate::model::{Pool, TrackerId};
 use crate::scheduler::order::{MemberStanding, OrderEntry};
 use crate::scheduler::{AppId, RackId, SKIP_BUDGET, Scheduler};
 
-use super::container_table::ContainerTable;
 use super::demand::ContainerDemand;
 use super::offering::OfferOutcome;
+use super::type_table::TypeTable;
 use super::{ContainerSource, RequestType};
 
 struct NodeSearch {
@@ -71,7 +71,7 @@ impl Scheduler {
 
     fn serve_hosts(&mut self, search: &mut NodeSearch, source: &mut impl ContainerSource) {
         let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
-        let hosts = table.into_iter().flat_map(ContainerTable::wanted_hosts);
+        let hosts = table.into_iter().flat_map(TypeTable::wanted_hosts);
         let hosts = hosts.filter_map(|host| self.topology.host(&host));
         let capability = search.request.capability;
         let nodes: BTreeSet<TrackerId> =
@@ -81,7 +81,7 @@ impl Scheduler {
 
     fn serve_racks(&mut self, search: &mut NodeSearch, source: &mut impl ContainerSource) {
         let table = self.demand(search.app).and_then(|demand| demand.types.get(&search.request));
-        let racks = table.into_iter().flat_map(ContainerTable::wanted_racks);
+        let racks = table.into_iter().flat_map(TypeTable::wanted_racks);
         let racks = racks.filter_map(|rack| self.topology.rack(&rack));
         let capability = search.request.capability;
         let next = |scheduler: &Scheduler, rack: RackId, from: TrackerId| {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::model::{Capability, PerKind, TrackerId};
 use crate::scheduler::{AppId, GroupId};
 
-use super::container_table::DEFAULT_LOCALITY_DELAY;
 use super::node_index::NodeIndex;
+use super::type_table::DEFAULT_LOCALITY_DELAY;
 
 /// Nodes that take containers, and what has changed since containers were last granted.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use std::cmp::Reverse;
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
 use super::allocations::PoolNode;
-use super::share::Share;
+use super::share::FairShare;
 use super::update::{JobFacts, JobStanding};
 
 /// Slot-milliseconds that a job got less than its share, in millionths; negative: more.
@@ -23,8 +23,8 @@ pub(super) struct JobClaim {
 
 impl Deficit {
     /// Adds the time since the last update, with the share and the running tasks of that update.
-    pub(super) fn advance(&mut self, share: Share, running: u32, elapsed_ms: u64) {
-        let missing = i128::from(share.0) - i128::from(Share::of_slots(running).0);
+    pub(super) fn advance(&mut self, share: FairShare, running: u32, elapsed_ms: u64) {
+        let missing = i128::from(share.0) - i128::from(FairShare::of_slots(running).0);
         self.0 = self.0.saturating_add(missing.saturating_mul(i128::from(elapsed_ms)));
     }
 
@@ -74,24 +74,24 @@ fn deal(dealt: &mut u32, job: &JobClaim, left: u32, part: u128) -> u32 {
 }
 
 /// Divides slots among jobs (weight, minimum dealt) by weight; a job whose minimum is larger gets that.
-pub(super) fn job_shares(jobs: &[(PartsPerMillion, u32)], slots: u32) -> Vec<Share> {
-    let mut shares = vec![Share::default(); jobs.len()];
-    let mut left = Share::of_slots(slots).0;
+pub(super) fn job_shares(jobs: &[(PartsPerMillion, u32)], slots: u32) -> Vec<FairShare> {
+    let mut shares = vec![FairShare::default(); jobs.len()];
+    let mut left = FairShare::of_slots(slots).0;
     let mut undecided: Vec<usize> = (0..jobs.len()).collect();
     loop {
         let total: u128 = undecided.iter().map(|&job| u128::from(jobs[job].0.0)).sum();
         let by_weight = |job: usize| {
             let share = (u128::from(left) * u128::from(jobs[job].0.0)).checked_div(total).unwrap_or(0);
-            Share(u64::try_from(share).unwrap_or(u64::MAX))
+            FairShare(u64::try_from(share).unwrap_or(u64::MAX))
         };
         let (larger, rest): (Vec<usize>, Vec<usize>) =
-            undecided.iter().partition(|&&job| Share::of_slots(jobs[job].1) > by_weight(job));
+            undecided.iter().partition(|&&job| FairShare::of_slots(jobs[job].1) > by_weight(job));
         if larger.is_empty() {
             undecided.iter().for_each(|&job| shares[job] = by_weight(job));
             return shares;
         }
         for job in larger {
-            shares[job] = Share::of_slots(jobs[job].1);
+            shares[job] = FairShare::of_slots(jobs[job].1);
             left = left.saturating_sub(shares[job].0);
         }
         undecided = rest;
@@ -104,7 +104,7 @@ pub(super) struct JobDeficit {
     pub(super) deficit: Deficit,
     pub(super) min: u32,
     /// Its fair share at the last update.
-    share: Share,
+    share: FairShare,
     /// Its running tasks at the last update.
     running: u32,
 }
@@ -146,7 +146,7 @@ pub(super) fn divide_by_deficit(
         let running: Vec<usize> = members.into_iter().flatten().collect();
         let claim = |&job: &usize| (standings[job].weight[kind], deficits[job].0[kind].min);
         let claims: Vec<(PartsPerMillion, u32)> = running.iter().map(claim).collect();
-        standings.iter_mut().for_each(|standing| standing.share[kind] = Share::default());
+        standings.iter_mut().for_each(|standing| standing.share[kind] = FairShare::default());
         for (&job, share) in running.iter().zip(job_shares(&claims, slots[kind])) {
             standings[job].share[kind] = share;
         }
@@ -170,7 +170,7 @@ mod tests {
     #[test]
     fn the_example_of_the_proposal() {
         let shares = job_shares(&[(PartsPerMillion::ONE, 0); 3], 4);
-        assert_eq!(shares, [Share(1_333_333); 3]);
+        assert_eq!(shares, [FairShare(1_333_333); 3]);
         let after_a_second = |running| {
             let mut deficit = Deficit::default();
             deficit.advance(shares[0], running, 1_000);
@@ -182,8 +182,8 @@ mod tests {
     #[test]
     fn a_minimum_above_the_share_leaves_the_pot() {
         let jobs = [(PartsPerMillion(ONE), 6), (PartsPerMillion(ONE), 1), (PartsPerMillion(3 * ONE), 0)];
-        assert_eq!(job_shares(&jobs, 10), [Share(6_000_000), Share(1_000_000), Share(3_000_000)]);
-        assert_eq!(job_shares(&[(PartsPerMillion(0), 0)], 10), [Share(0)]);
+        assert_eq!(job_shares(&jobs, 10), [FairShare(6_000_000), FairShare(1_000_000), FairShare(3_000_000)]);
+        assert_eq!(job_shares(&[(PartsPerMillion(0), 0)], 10), [FairShare(0)]);
         assert_eq!(job_shares(&[], 10), []);
     }
 

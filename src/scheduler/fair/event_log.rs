@@ -5,7 +5,7 @@ use std::fmt;
 use crate::model::{AttemptId, JobId, Kind, PartsPerMillion, PerKind, Priority};
 use crate::scheduler::Level;
 
-use super::share::Share;
+use super::share::FairShare;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum LogEvent<'a> {
@@ -71,7 +71,7 @@ pub(crate) struct JobLineTasks {
     pub(crate) total: u32,
     pub(crate) running: u32,
     pub(crate) demand: u32,
-    pub(crate) share: Share,
+    pub(crate) share: FairShare,
     pub(crate) weight: PartsPerMillion,
 }
 
@@ -173,7 +173,7 @@ mod tests {
         let attempt = job.task(Kind::Map, 2).attempt(0);
         let tracker = "tracker_a:b";
         let tasks =
-            JobLineTasks { total: 9, running: 2, demand: 5, share: Share(2_666_666), weight: PartsPerMillion::ONE };
+            JobLineTasks { total: 9, running: 2, demand: 5, share: FairShare(2_666_666), weight: PartsPerMillion::ONE };
         let line = DumpedJob {
             job,
             name: "word\tcount\n",

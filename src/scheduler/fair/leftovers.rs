@@ -9,7 +9,7 @@ use crate::model::{Kind, PerKind};
 use crate::scheduler::AppId;
 
 #[derive(Debug, Default)]
-pub(super) struct Leftovers {
+pub(super) struct LeftoverAttempts {
     apps: BTreeMap<AppId, Leftover>,
 }
 
@@ -22,7 +22,7 @@ struct Leftover {
     held: PerKind<u32>,
 }
 
-impl Leftovers {
+impl LeftoverAttempts {
     /// Keeps counting what a job has when it ends.
     pub(super) fn add(&mut self, app: AppId, pools: Vec<usize>, running: PerKind<u32>) {
         if running != PerKind::default() {

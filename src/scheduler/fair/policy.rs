@@ -15,8 +15,8 @@ use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
 use crate::scheduler::policy::{
-    AppDetail, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, LimitOwner, LimitUnit, LocalityEnd,
-    OfferedContainer, Policy, SKIP_BUDGET, Verdict, View,
+    AppDetail, BeginLimitUnit, GroupDetail, Heartbeat, HeartbeatLimits, Hold, LaunchRules, Leaf, LimitOwner,
+    LocalityEnd, OfferedContainer, Policy, PolicyView, SKIP_BUDGET, Verdict,
 };
 use crate::scheduler::{AppId, AppSpec, GroupId, Level};
 
@@ -75,7 +75,7 @@ impl Fair {
         }
     }
 
-    fn open_pool(&mut self, id: GroupId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn open_pool(&mut self, id: GroupId, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let Some(group) = view.group(id) else { return };
         // Full trackers have no heartbeats here; an update is never long ago.
         let now_ms = self.last_heartbeat_ms.max(self.last_update.mono_ms);
@@ -143,7 +143,7 @@ impl Fair {
     }
 
     /// The first pool on the path of a pool that holds its maximum, with that.
-    fn full_pool(&self, pool: usize, kind: Kind, view: &View<'_>) -> Option<(GroupId, u32)> {
+    fn full_pool(&self, pool: usize, kind: Kind, view: &PolicyView<'_>) -> Option<(GroupId, u32)> {
         self.pools.path(pool).find_map(|(pool, id, node)| {
             let max = node.settings.max[kind]?;
             let is_full = |group: &Group| self.pools.running(pool, group)[kind] >= max;
@@ -151,7 +151,7 @@ impl Fair {
         })
     }
 
-    fn slot_holds(&self, app: &App, job: &FairJob, view: &View<'_>, now: Now) -> Vec<Hold> {
+    fn slot_holds(&self, app: &App, job: &FairJob, view: &PolicyView<'_>, now: Now) -> Vec<Hold> {
         let mut holds = Vec::new();
         for kind in Kind::ALL.into_iter().filter(|&kind| app.tables[kind].waiting() > 0) {
             let full = self.full_pool(job.pool, kind, view);
@@ -267,7 +267,7 @@ impl Policy for Fair {
         self.options.heartbeat_caps.next_kind(self.heartbeat.in_use, heartbeat.granted, heartbeat.is_open)
     }
 
-    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
+    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, view: &PolicyView<'_>) -> Verdict {
         let Some(job) = self.jobs.get(&app.spec.id).filter(|job| job.standing.is_runnable && job.is_running) else {
             return Verdict::ParkApp;
         };
@@ -284,7 +284,7 @@ impl Policy for Fair {
     }
 
     /// Limits on running jobs count an application as a job; those on maps and reduces say nothing of containers.
-    fn review_container(&self, app: &App, _offered: &OfferedContainer, _view: &View<'_>) -> Verdict {
+    fn review_container(&self, app: &App, _offered: &OfferedContainer, _view: &PolicyView<'_>) -> Verdict {
         match self.jobs.get(&app.spec.id).is_some_and(|job| job.standing.is_admitted) {
             true => Verdict::Ask(Level::Any),
             false => Verdict::ParkApp,
@@ -300,7 +300,7 @@ impl Policy for Fair {
         self.options.heartbeat_interval_ms = interval_ms;
     }
 
-    fn on_change(&mut self, change: &Change, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             Change::GroupOpened(group) => self.open_pool(group, view, reaction),
             Change::GroupClosed(group) => self.pools.close(group),
@@ -358,14 +358,14 @@ impl Policy for Fair {
         &mut self,
         waiting: &BTreeSet<AppId>,
         now: Now,
-        view: &View<'_>,
+        view: &PolicyView<'_>,
         reaction: &mut Reaction<'_>,
     ) -> Vec<AppId> {
         self.admit_added(now, view, reaction);
         self.take_beginners(waiting)
     }
 
-    fn pool_claims(&self, kind: Kind, now: Now, view: &View<'_>) -> PoolClaims {
+    fn pool_claims(&self, kind: Kind, now: Now, view: &PolicyView<'_>) -> PoolClaims {
         self.claims(kind, now.mono_ms, view)
     }
 
@@ -399,11 +399,11 @@ impl Policy for Fair {
             RunningLimit::OfUser { limit } => (LimitOwner::User, limit),
             RunningLimit::OfPool { pool, limit } => (LimitOwner::Group(self.pools.name(pool).to_owned()), limit),
         };
-        let (limit, counts) = (u64::from(limit), LimitUnit::Apps);
+        let (limit, counts) = (u64::from(limit), BeginLimitUnit::Apps);
         Some(Hold::BeginLimit { of, counts, limit, used: limit })
     }
 
-    fn holds(&self, app: &App, view: &View<'_>, now: Now) -> Vec<Hold> {
+    fn holds(&self, app: &App, view: &PolicyView<'_>, now: Now) -> Vec<Hold> {
         if let Some(hold) = self.begin_hold(app) {
             return vec![hold];
         }
@@ -424,7 +424,7 @@ fn beside(running: PerPool<u32>, held: PerPool<u32>) -> u32 {
 }
 
 impl Fair {
-    pub(super) fn claims(&self, kind: Kind, now_ms: u64, view: &View<'_>) -> PoolClaims {
+    pub(super) fn claims(&self, kind: Kind, now_ms: u64, view: &PolicyView<'_>) -> PoolClaims {
         let nodes = self.pools.nodes();
         let mut claims = PoolClaims::default();
         let mut of_children = vec![0_u32; nodes.len()];

@@ -4,7 +4,7 @@ use crate::model::{PartsPerMillion, PerKind};
 use crate::scheduler::Level;
 
 use super::allocations::PoolSettings;
-use super::share::Share;
+use super::share::FairShare;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolDetail {
@@ -12,7 +12,7 @@ pub(crate) struct PoolDetail {
     /// Demand of its jobs at the last update, up to its maximum.
     pub(crate) demand: PerKind<u32>,
     /// Its fair share at the last update.
-    pub(crate) share: PerKind<Share>,
+    pub(crate) share: PerKind<FairShare>,
     /// How long it has less than it is due; none while pools do not preempt.
     pub(crate) starved: Option<PerKind<StarvedTimes>>,
 }
@@ -31,7 +31,7 @@ pub(crate) struct PooledJobDetail {
     pub(crate) demand: PerKind<u32>,
     pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; none in a FIFO pool.
-    pub(crate) share: Option<PerKind<Share>>,
+    pub(crate) share: Option<PerKind<FairShare>>,
     /// Slot-milliseconds that it got less than its share; negative: more. Only in the order by deficit.
     pub(crate) deficit_slot_ms: Option<PerKind<i64>>,
     /// Time that it has waited for slots near its data, ms.

@@ -6,11 +6,11 @@ use rustc_hash::FxHashMap;
 
 use crate::model::{Kind, PerKind};
 use crate::scheduler::group::Group;
-use crate::scheduler::policy::View;
+use crate::scheduler::policy::PolicyView;
 use crate::scheduler::{AppId, GroupId};
 
 use super::allocations::{Allocations, PoolNode, PoolSettings, with_ancestors};
-use super::leftovers::Leftovers;
+use super::leftovers::LeftoverAttempts;
 use super::pool_detail::{PoolDetail, StarvedTimes};
 use super::rank::RankStanding;
 use super::starvation::{Entitlement, StarvationClocks, StarvationTimeouts, WantedSlots};
@@ -19,17 +19,17 @@ use super::update::PoolStanding;
 /// All open pools by index, each after the one that contains it; the index of a closed one is used again.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
-    pools: Vec<Pool>,
+    pools: Vec<TrackedPool>,
     nodes: Vec<PoolNode>,
     // Looked up, never iterated.
     by_group: FxHashMap<GroupId, usize>,
     by_name: BTreeMap<String, usize>,
     closed: BTreeSet<usize>,
-    leftovers: Leftovers,
+    leftovers: LeftoverAttempts,
 }
 
 #[derive(Debug)]
-struct Pool {
+struct TrackedPool {
     /// None: it is closed.
     group: Option<GroupId>,
     name: String,
@@ -61,7 +61,7 @@ impl Pools {
 
     fn place(&mut self, group: GroupId, name: &str, node: PoolNode, now_ms: u64) -> usize {
         let clocks = StarvationClocks::new(now_ms);
-        let pool = Pool {
+        let pool = TrackedPool {
             group: Some(group),
             name: name.to_owned(),
             name_rank: 0,
@@ -129,9 +129,7 @@ impl Pools {
             }
         };
     }
-}
 
-impl Pools {
     pub(super) fn index(&self, group: GroupId) -> Option<usize> {
         self.by_group.get(&group).copied()
     }
@@ -190,7 +188,7 @@ impl Pools {
 
     /// Its numbers at this moment, for pages; with its clocks if pools preempt.
     pub(super) fn detail(&self, pool: usize, preempts: bool, now_ms: u64) -> PoolDetail {
-        let Pool { standing: PoolStanding { demand, share }, clocks, .. } = self.pools[pool];
+        let TrackedPool { standing: PoolStanding { demand, share }, clocks, .. } = self.pools[pool];
         let starved = |kind: Kind| StarvedTimes {
             since_min_ms: clocks[kind].since_min_ms(now_ms),
             since_half_share_ms: clocks[kind].since_half_share_ms(now_ms),
@@ -224,11 +222,9 @@ impl Pools {
     pub(super) fn set_standings(&mut self, standings: Vec<PoolStanding>) {
         self.pools.iter_mut().zip(standings).for_each(|(pool, standing)| pool.standing = standing);
     }
-}
 
-impl Pools {
     /// Sets the clocks of all pools by what they hold now.
-    pub(super) fn update_clocks(&mut self, view: &View<'_>, now_ms: u64) {
+    pub(super) fn update_clocks(&mut self, view: &PolicyView<'_>, now_ms: u64) {
         for pool in 0..self.pools.len() {
             let Some(group) = self.pools[pool].group.and_then(|group| view.group(group)) else { continue };
             let running = self.running(pool, group);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::app::App;
 use crate::scheduler::change::Reaction;
-use crate::scheduler::policy::View;
+use crate::scheduler::policy::PolicyView;
 use crate::scheduler::{AppId, AppSize};
 
 use super::deficit::{JobDeficit, divide_by_deficit};
@@ -16,7 +16,7 @@ use super::policy::Fair;
 use super::update::{JobFacts, Update};
 
 impl Fair {
-    pub(super) fn update(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    pub(super) fn update(&mut self, now: Now, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         self.added.clear();
         for id in std::mem::take(&mut self.ended) {
             self.forget_ended_job(id, reaction);
@@ -66,7 +66,7 @@ impl Fair {
         ids: &[AppId],
         facts: &[JobFacts<'_>],
         update: &mut Update,
-        view: &View<'_>,
+        view: &PolicyView<'_>,
         elapsed_ms: u64,
     ) -> Vec<PerKind<JobDeficit>> {
         let running = |id: &AppId| view.app(*id).map_or(PerKind::default(), |app| app.running.slots());
@@ -81,7 +81,7 @@ impl Fair {
     }
 
     /// Admits the jobs that were added since the last call. One that no limit concerns needs no update, unless the original makes one.
-    pub(super) fn admit_added(&mut self, now: Now, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    pub(super) fn admit_added(&mut self, now: Now, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         match self.added[..] {
             [] => {}
             [id] if !self.options.is_compatible && self.is_unlimited(id) => {
@@ -118,10 +118,8 @@ impl Fair {
         self.admitted = others.into_iter().filter(is_to_begin).collect();
         ready
     }
-}
 
-impl Fair {
-    pub(super) fn on_size(&mut self, id: AppId, size: AppSize, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    pub(super) fn on_size(&mut self, id: AppId, size: AppSize, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let Some(job) = self.jobs.get_mut(&id) else { return };
         let was_running = std::mem::replace(&mut job.is_running, size != AppSize::default());
         match job.stage {
@@ -134,7 +132,7 @@ impl Fair {
     }
 
     /// Counts the demand of an admitted job that was set up, which then need not wait for the next update.
-    fn start_job(&mut self, id: AppId, view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn start_job(&mut self, id: AppId, view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         let Some(job) = self.jobs.get_mut(&id).filter(|job| job.standing.is_admitted) else { return };
         job.standing = job.facts(view.app(id), self.last_update).standing(None, &self.options.weights);
         self.pools.add_demand(job.pool, job.standing.demand);
@@ -154,7 +152,7 @@ impl Fair {
     }
 
     /// The cleanup of a job is done: the next update forgets it, as in 1.2.1.
-    pub(super) fn end_job(&mut self, id: AppId, view: &View<'_>) {
+    pub(super) fn end_job(&mut self, id: AppId, view: &PolicyView<'_>) {
         let Some(job) = self.jobs.get(&id) else { return };
         self.ended.push(id);
         self.pools.leave_over(id, job.pool, view.app(id).map_or(PerKind::default(), |app| app.running.slots()));

@@ -19,7 +19,7 @@ pub(crate) struct ShareClaim {
 
 /// A share of slots, in millionths of a slot.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Share(pub(crate) u64);
+pub(crate) struct FairShare(pub(crate) u64);
 
 /// A fraction `part / whole` of slots (millionths) to weight.
 #[derive(Clone, Copy)]
@@ -37,7 +37,7 @@ struct Turn {
 
 /// Divides `total` among claims: for the smallest ratio `r` at which the sum reaches the total, or all demands, each
 /// gets `min(max(weight * r, min), demand)`. O(n log n).
-pub(crate) fn fair_shares(claims: &[ShareClaim], total: Share) -> Vec<Share> {
+pub(crate) fn fair_shares(claims: &[ShareClaim], total: FairShare) -> Vec<FairShare> {
     let demands: u128 = claims.iter().map(|claim| claim.demand_millionths()).sum();
     let target = u128::from(total.0).min(demands);
     // Slots of claims that do not grow at the ratio in hand, and the weight of those that do.
@@ -80,21 +80,21 @@ fn turns(claims: &[ShareClaim]) -> Vec<Turn> {
 
 impl ShareClaim {
     fn demand_millionths(&self) -> u128 {
-        u128::from(Share::of_slots(self.demand).0)
+        u128::from(FairShare::of_slots(self.demand).0)
     }
 
     fn least_millionths(&self) -> u128 {
-        u128::from(Share::of_slots(self.min.min(self.demand)).0)
+        u128::from(FairShare::of_slots(self.min.min(self.demand)).0)
     }
 
-    fn share_at(&self, ratio: SlotRatio) -> Share {
+    fn share_at(&self, ratio: SlotRatio) -> FairShare {
         let grown = u128::from(self.weight.0) * ratio.part / ratio.whole;
         let share = grown.max(self.least_millionths()).min(self.demand_millionths());
-        Share(u64::try_from(share).unwrap_or(u64::MAX))
+        FairShare(u64::try_from(share).unwrap_or(u64::MAX))
     }
 }
 
-impl Share {
+impl FairShare {
     pub(crate) fn of_slots(slots: u32) -> Self {
         Self(u64::from(slots) * PartsPerMillion::ONE.0)
     }
@@ -116,7 +116,7 @@ impl Share {
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for FairShare {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         PartsPerMillion(self.0).fmt(f)
     }

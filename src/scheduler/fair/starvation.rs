@@ -2,14 +2,14 @@
 
 use crate::scheduler::GroupId;
 
-use super::share::Share;
+use super::share::FairShare;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Entitlement {
     pub(crate) running: u32,
     pub(crate) demand: u32,
     pub(crate) min: u32,
-    pub(crate) share: Share,
+    pub(crate) share: FairShare,
 }
 
 /// When a pool last had what it is due of one kind, ms of the monotonic clock.
@@ -47,7 +47,7 @@ impl Entitlement {
     }
 
     fn has_half_share(&self) -> bool {
-        self.running >= self.share.half().min(Share::of_slots(self.demand)).whole_slots()
+        self.running >= self.share.half().min(FairShare::of_slots(self.demand)).whole_slots()
     }
 
     fn missing_to_min(&self) -> u32 {
@@ -55,7 +55,7 @@ impl Entitlement {
     }
 
     fn missing_to_share(&self) -> u32 {
-        self.share.min(Share::of_slots(self.demand)).whole_slots().saturating_sub(self.running)
+        self.share.min(FairShare::of_slots(self.demand)).whole_slots().saturating_sub(self.running)
     }
 }
 
@@ -117,7 +117,7 @@ pub(crate) struct PoolClaim {
     pub(crate) parent: Option<GroupId>,
     /// Its name; of the part of a pool for its own jobs that of the pool.
     pub(crate) name: String,
-    pub(crate) share: Share,
+    pub(crate) share: FairShare,
     pub(crate) wanted: WantedSlots,
 }
 
@@ -130,7 +130,7 @@ mod tests {
     const SHARE_ONLY: StarvationTimeouts = StarvationTimeouts { min_share_ms: None, ..MINUTE };
 
     fn pool(running: u32, demand: u32, min: u32, share_millionths: u64) -> Entitlement {
-        Entitlement { running, demand, min, share: Share(share_millionths) }
+        Entitlement { running, demand, min, share: FairShare(share_millionths) }
     }
 
     /// What a pool wants that has been like this for so long.

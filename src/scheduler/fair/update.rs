@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use crate::model::{Kind, PartsPerMillion, PerKind};
 
 use super::allocations::{Allocations, PoolNode, SchedulingMode, with_ancestors};
-use super::share::{Share, ShareClaim, fair_shares};
+use super::share::{FairShare, ShareClaim, fair_shares};
 use super::weight::WeightRule;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,14 +88,14 @@ pub(crate) struct JobStanding {
     pub(crate) demand: PerKind<u32>,
     pub(crate) weight: PerKind<PartsPerMillion>,
     /// Its fair share; zero in a FIFO pool.
-    pub(crate) share: PerKind<Share>,
+    pub(crate) share: PerKind<FairShare>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PoolStanding {
     /// Demand of its jobs, up to its maximum.
     pub(crate) demand: PerKind<u32>,
-    pub(crate) share: PerKind<Share>,
+    pub(crate) share: PerKind<FairShare>,
 }
 
 /// All jobs and pools after an update, in the order in which they were given.
@@ -124,7 +124,7 @@ impl Update {
         let (members, children) = (members(pools, jobs), children(pools));
         for kind in Kind::ALL {
             update.sum_demands(kind, pools, jobs);
-            update.divide(kind, pools, &children.top, Share::of_slots(slots[kind]));
+            update.divide(kind, pools, &children.top, FairShare::of_slots(slots[kind]));
             for (pool, node) in pools.iter().enumerate() {
                 let share = update.pools[pool].share[kind];
                 update.divide(kind, pools, &children.of_pool[pool], share);
@@ -151,7 +151,7 @@ impl Update {
         }
     }
 
-    fn divide(&mut self, kind: Kind, pools: &[PoolNode], siblings: &[usize], total: Share) {
+    fn divide(&mut self, kind: Kind, pools: &[PoolNode], siblings: &[usize], total: FairShare) {
         let claim = |&pool: &usize| {
             let settings = &pools[pool].settings;
             ShareClaim { demand: self.pools[pool].demand[kind], min: settings.min[kind], weight: settings.weight }
@@ -162,7 +162,7 @@ impl Update {
         }
     }
 
-    fn divide_among_jobs(&mut self, kind: Kind, members: &[usize], total: Share) {
+    fn divide_among_jobs(&mut self, kind: Kind, members: &[usize], total: FairShare) {
         let claim = |&job: &usize| {
             let JobStanding { demand, weight, .. } = self.jobs[job];
             ShareClaim { demand: demand[kind], min: 0, weight: weight[kind] }

@@ -4,7 +4,7 @@
 
 use std::cmp::Reverse;
 
-use super::share::Share;
+use super::share::FairShare;
 
 /// One round for one kind of slot. `A` names an attempt and breaks ties, the highest first.
 #[derive(Clone, Debug, Default)]
@@ -22,7 +22,7 @@ pub(crate) struct FairPreemptionRound<A> {
 pub(crate) struct PoolSlots {
     /// Its running tasks, without those whose end is ordered.
     pub(crate) retained: u32,
-    pub(crate) share: Share,
+    pub(crate) share: FairShare,
     pub(crate) parent: Option<usize>,
 }
 
@@ -67,7 +67,7 @@ impl<A: Copy + Ord> FairPreemptionRound<A> {
 
 impl PoolSlots {
     fn is_above_share(&self) -> bool {
-        Share::of_slots(self.retained) > self.share
+        FairShare::of_slots(self.retained) > self.share
     }
 }
 
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     fn pool(retained: u32, share_millionths: u64) -> PoolSlots {
-        PoolSlots { retained, share: Share(share_millionths), parent: None }
+        PoolSlots { retained, share: FairShare(share_millionths), parent: None }
     }
 
     /// Attempts (pool, start), named in this order from 0.

@@ -11,7 +11,7 @@ use crate::scheduler::fifo::Fifo;
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, View};
+use crate::scheduler::policy::{HeartbeatLimits, Leaf, Policy, PolicyView};
 use crate::scheduler::{AppId, AppSpec, GroupId, Scheduler};
 
 #[derive(Clone, Debug, Default)]
@@ -50,7 +50,7 @@ impl Policy for GatedFifo {
         &mut self,
         waiting: &BTreeSet<AppId>,
         _now: Now,
-        _view: &View<'_>,
+        _view: &PolicyView<'_>,
         _reaction: &mut Reaction<'_>,
     ) -> Vec<AppId> {
         let admitted = self.gate.0.load(Ordering::Relaxed).min(waiting.len());

@@ -15,7 +15,7 @@ use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{Heartbeat, HeartbeatLimits, Leaf, Policy, Verdict, View};
+use crate::scheduler::policy::{Heartbeat, HeartbeatLimits, Leaf, Policy, PolicyView, Verdict};
 use crate::scheduler::*;
 
 const APP_LIMIT: u32 = 3;
@@ -62,7 +62,7 @@ impl Policy for Limited {
         HeartbeatLimits { limit: free, after_off_switch: None, only_app: None, skip_budget: u32::MAX }
     }
 
-    fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &View<'_>) -> Verdict {
+    fn review(&self, app: &App, kind: Kind, _heartbeat: &Heartbeat, view: &PolicyView<'_>) -> Verdict {
         let is_full = |id: &GroupId| {
             let limit = self.bought.get(id).map_or(USER_LIMIT, |bought| bought.quota[kind]);
             view.group(*id).is_some_and(|group| group.running[kind] >= limit)
@@ -74,7 +74,7 @@ impl Policy for Limited {
         }
     }
 
-    fn on_change(&mut self, change: &Change, _view: &View<'_>, reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, _view: &PolicyView<'_>, reaction: &mut Reaction<'_>) {
         match *change {
             Change::Usage { app, .. } => reaction.rekey_app(app),
             Change::Tick(_) => {

@@ -9,7 +9,7 @@ use crate::scheduler::change::{Change, Reaction};
 use crate::scheduler::group::Group;
 use crate::scheduler::key::{AppKey, FirstApp, GroupKey, Ratio};
 use crate::scheduler::node::{Node, Totals};
-use crate::scheduler::policy::{Heartbeat, HeartbeatLimits, Leaf, Policy, Verdict, View};
+use crate::scheduler::policy::{Heartbeat, HeartbeatLimits, Leaf, Policy, PolicyView, Verdict};
 use crate::scheduler::*;
 
 /// Groups by usage, apps by submission; all else as a test needs it.
@@ -72,7 +72,7 @@ impl Policy for Scripted {
         }
     }
 
-    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, _view: &View<'_>) -> Verdict {
+    fn review(&self, app: &App, kind: Kind, heartbeat: &Heartbeat, _view: &PolicyView<'_>) -> Verdict {
         match self.can_use_reservation(app, kind, heartbeat) {
             false => Verdict::Reserve,
             true if self.in_vain.get(&app.spec.id) >= Some(&self.patience) => Verdict::Ask(Level::Any),
@@ -84,7 +84,7 @@ impl Policy for Scripted {
         self.slots.get(&app.spec.id).copied().unwrap_or(1) <= heartbeat.free[kind]
     }
 
-    fn on_change(&mut self, change: &Change, _view: &View<'_>, _reaction: &mut Reaction<'_>) {
+    fn on_change(&mut self, change: &Change, _view: &PolicyView<'_>, _reaction: &mut Reaction<'_>) {
         if let Change::Asked(asked) = change
             && asked.granted.is_none()
         {

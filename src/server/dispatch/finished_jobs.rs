@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use crate::engine::ReportKind;
+use crate::engine::TaskReportKind;
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, FactNumber, JobId};
@@ -75,7 +75,7 @@ impl FinishedJobs {
     }
 }
 
-pub(super) fn task_reports(reader: &FinishedJobReader, job: JobId, kind: ReportKind) -> Result<Value, StoreError> {
+pub(super) fn task_reports(reader: &FinishedJobReader, job: JobId, kind: TaskReportKind) -> Result<Value, StoreError> {
     let job = reader.job(job)?.map(Job::from_stored);
     Ok(Value::TaskReports(job.map(|job| kind.of(&job)).unwrap_or_default()))
 }

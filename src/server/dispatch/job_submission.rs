@@ -7,7 +7,7 @@ use rustix::process::geteuid;
 use crate::clock::wall_ms;
 use crate::engine::{
     Caller, DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, ReadProgress, Refusal,
-    ReportKind, Slice, WantedJobs,
+    Slice, TaskReportKind, WantedJobs,
 };
 use crate::ipc::{Answer, PartedAnswer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
@@ -87,10 +87,10 @@ impl Dispatcher {
                 Some(id) => self.forgotten_counters(id, pending, move |this, pending| this.job_counters(id, pending)),
                 None => self.answer_value(pending, Value::Counters(None)),
             },
-            Ask::GetMapTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Map), pending),
-            Ask::GetReduceTaskReports { job } => self.task_reports(job, ReportKind::Work(Kind::Reduce), pending),
-            Ask::GetCleanupTaskReports { job } => self.task_reports(job, ReportKind::Cleanup, pending),
-            Ask::GetSetupTaskReports { job } => self.task_reports(job, ReportKind::Setup, pending),
+            Ask::GetMapTaskReports { job } => self.task_reports(job, TaskReportKind::Work(Kind::Map), pending),
+            Ask::GetReduceTaskReports { job } => self.task_reports(job, TaskReportKind::Work(Kind::Reduce), pending),
+            Ask::GetCleanupTaskReports { job } => self.task_reports(job, TaskReportKind::Cleanup, pending),
+            Ask::GetSetupTaskReports { job } => self.task_reports(job, TaskReportKind::Setup, pending),
             Ask::GetTaskCompletionEvents { job, from, max } => self.events_for_client(job, from, max, pending),
             Ask::GetTaskDiagnostics { attempt } => match attempt {
                 Some(id) => self.task_diagnostics(id, pending),
@@ -211,7 +211,7 @@ impl Dispatcher {
         self.step(Event::Delegation(Box::new(request)), pending);
     }
 
-    fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: ReportKind, pending: PendingCall) {
+    fn task_reports(self: &Rc<Self>, job: Option<JobId>, kind: TaskReportKind, pending: PendingCall) {
         match job {
             Some(id) => self.forgotten_reports(id, kind, pending, move |this, pending| {
                 this.reports_of(id, kind, pending);
@@ -220,7 +220,7 @@ impl Dispatcher {
         }
     }
 
-    fn reports_of(self: &Rc<Self>, id: JobId, kind: ReportKind, pending: PendingCall) {
+    fn reports_of(self: &Rc<Self>, id: JobId, kind: TaskReportKind, pending: PendingCall) {
         self.as_caller(Some(id), pending, move |this, caller, pending| {
             let checked = this.owner.with_engine(|engine| engine.check_view_details(id, &caller));
             this.audit_view("VIEW_JOB_DETAILS", id, &pending, checked.is_err());
@@ -379,7 +379,7 @@ impl Dispatcher {
     pub(super) fn forgotten_reports(
         self: &Rc<Self>,
         id: JobId,
-        kind: ReportKind,
+        kind: TaskReportKind,
         pending: PendingCall,
         others: impl FnOnce(&Rc<Self>, PendingCall) + 'static,
     ) {

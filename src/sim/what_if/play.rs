@@ -19,7 +19,7 @@ use crate::model::{
     AttemptId, AttemptState, Credits, DEFAULT_RACK, FactNumber, Identifier, JobId, Kind, Now, PerKind, QueueName,
     RunState,
 };
-use crate::scheduler::constraint::{Admission, DeadlineChange, NewDeadline, StatedCost};
+use crate::scheduler::constraint::{AdmissionRule, DeadlineChange, NewDeadline, StatedCost};
 use crate::sim::ADMINISTRATOR;
 use crate::sim::event_queue::EventQueue;
 
@@ -143,7 +143,7 @@ impl<'a> Play<'a> {
         if let PolicyConfig::Constraint(constraint) = &mut config.policy
             && options.admits_all
         {
-            constraint.admission = Admission::Warn;
+            constraint.admission = AdmissionRule::Warn;
         }
         // Jobs have the ids that were recorded, which an engine takes from an earlier run.
         config.identifier = Identifier::from_number(0);

@@ -10,7 +10,7 @@ use crate::scheduler::RequestType;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerCost, ContainerStep, ContainerTotals};
 use super::record::{
-    ItemStanding, ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, WITHOUT_ITEM, container_bytes,
+    AskedType, ItemStanding, ItemTrouble, RequestRow, Standing, SubmittedApplication, WITHOUT_ITEM, container_bytes,
     is_master,
 };
 use super::settings::{COMPLETE_KEPT, COMPLETE_KEPT_WHEN_OVER};
@@ -21,7 +21,7 @@ pub(crate) struct Application {
     pub(crate) standing: Standing,
     pub(crate) contexts: BTreeMap<u64, Arc<LaunchContext>>,
     pub(crate) specs: BTreeMap<String, u64>,
-    pub(crate) tables: BTreeMap<RequestType, RequestTable>,
+    pub(crate) tables: BTreeMap<RequestType, AskedType>,
     /// Items that did not end well at once.
     pub(crate) troubles: BTreeMap<RequestType, BTreeMap<u32, ItemTrouble>>,
     pub(crate) blacklist: BTreeSet<String>,
@@ -356,7 +356,7 @@ impl Application {
 
     /// How many items it has, and how many of them have ended well; none without items, or once it is over.
     pub(crate) fn item_counts(&self) -> Option<ItemCounts> {
-        let with_items = |table: &&RequestTable| table.launch.as_ref().is_some_and(|launch| launch.items.is_some());
+        let with_items = |table: &&AskedType| table.launch.as_ref().is_some_and(|launch| launch.items.is_some());
         let tables = self.tables.iter().filter(|(_, table)| with_items(table));
         let mut counts = None;
         for (request, table) in tables.filter(|_| !self.standing.state.is_over()) {

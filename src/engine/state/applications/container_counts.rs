@@ -13,12 +13,12 @@ use super::container::Container;
 use super::record::SubmittedApplication;
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct ContainerCounts {
-    by_queue: BTreeMap<Arc<str>, QueueContainers>,
+pub(super) struct QueueContainerCounts {
+    by_queue: BTreeMap<Arc<str>, HeldAndWanted>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct QueueContainers {
+struct HeldAndWanted {
     held: u64,
     wanted: u64,
 }
@@ -28,7 +28,7 @@ pub(super) fn held_slots(container: &Container, slot: Capability) -> Option<u64>
     container.is_live().then(|| container.request.capability.slots(slot).into())
 }
 
-impl ContainerCounts {
+impl QueueContainerCounts {
     /// A container of an application holds so many slots from now on, and held so many before.
     pub(super) fn change(
         &mut self,
@@ -64,7 +64,7 @@ impl ContainerCounts {
     }
 
     fn forget_empty(&mut self, name: &Arc<str>) {
-        if self.by_queue.get(name).is_some_and(|queue| *queue == QueueContainers::default()) {
+        if self.by_queue.get(name).is_some_and(|queue| *queue == HeldAndWanted::default()) {
             self.by_queue.remove(name);
         }
     }

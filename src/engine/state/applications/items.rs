@@ -14,12 +14,12 @@ const LARGEST: u32 = i32::MAX as u32;
 /// Items in the order in which they are written; no item twice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Items {
-    parts: Vec<Part>,
+    parts: Vec<ItemRange>,
 }
 
 /// `N`, `N-M` or `N-M:STEP`: `first`, and every `step`-th up to `last`, which is one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Part {
+struct ItemRange {
     first: u32,
     last: u32,
     step: u32,
@@ -41,7 +41,7 @@ pub(crate) enum ItemsError {
     Repeated(u32),
 }
 
-impl Part {
+impl ItemRange {
     const fn one(item: u32) -> Self {
         Self { first: item, last: item, step: 1 }
     }
@@ -104,7 +104,7 @@ fn divisor_and_inverse(number: i64, modulus: i64) -> (i64, i64) {
     (divisor, inverse)
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for ItemRange {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.len(), self.step) {
             (1, _) => write!(f, "{}", self.first),
@@ -114,7 +114,7 @@ impl fmt::Display for Part {
     }
 }
 
-impl FromStr for Part {
+impl FromStr for ItemRange {
     type Err = ItemsError;
 
     fn from_str(text: &str) -> Result<Self, ItemsError> {
@@ -191,7 +191,7 @@ impl Items {
         let mut parts = self.parts.clone();
         for item in items {
             if let Some(place) = parts.iter().position(|part| part.contains(item)) {
-                let rest: Vec<Part> = parts[place].without(item).collect();
+                let rest: Vec<ItemRange> = parts[place].without(item).collect();
                 parts.splice(place..=place, rest);
             }
         }
@@ -201,14 +201,14 @@ impl Items {
     /// The items of a set, runs of neighbours as one part; at most so many parts, then `...`.
     #[must_use]
     pub(crate) fn shown(items: impl IntoIterator<Item = u32>, most_parts: usize) -> String {
-        let mut parts: Vec<Part> = Vec::new();
+        let mut parts: Vec<ItemRange> = Vec::new();
         for item in items {
             if let Some(part) = parts.last_mut().filter(|part| part.last.checked_add(1) == Some(item)) {
                 part.last = item;
             } else if parts.len() == most_parts {
                 return format!("{},...", Self { parts });
             } else {
-                parts.push(Part::one(item));
+                parts.push(ItemRange::one(item));
             }
         }
         Self { parts }.to_string()
@@ -227,7 +227,7 @@ impl Items {
         let mut sorted = self.parts.clone();
         sorted.sort_unstable();
         // Parts that reach into the present one.
-        let mut open: Vec<Part> = Vec::new();
+        let mut open: Vec<ItemRange> = Vec::new();
         let mut compared = 0;
         for part in sorted {
             open.retain(|earlier| earlier.last >= part.first);
@@ -264,7 +264,7 @@ impl FromStr for Items {
             if parts.len() == MAX_PARTS {
                 return Err(ItemsError::TooManyParts);
             }
-            let part: Part = part.parse()?;
+            let part: ItemRange = part.parse()?;
             count += part.len();
             if count > MAX_ITEMS {
                 return Err(ItemsError::TooManyItems);

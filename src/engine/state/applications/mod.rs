@@ -10,7 +10,6 @@ mod container;
 mod container_counts;
 mod container_end;
 mod contexts;
-mod granting;
 mod items;
 mod lapses;
 mod measured_use;
@@ -41,14 +40,14 @@ pub(crate) use container::{ContainerCost, ContainerTotals, Launched, LoweredRows
 pub(crate) use items::Items;
 pub(crate) use measured_use::MeasuredUse;
 #[cfg(test)]
-pub(crate) use record::GrantSource;
+pub(crate) use record::GrantedContext;
 pub(crate) use record::{
     ItemStanding, ItemTrouble, RequestRow, Standing, SubmittedApplication, TypeLaunch, is_master, shown_id,
 };
 pub(crate) use refusal::{ApplicationRefusal, BodyFault};
-pub(crate) use report::{ReportTerms, WantedContainers, report_stored};
+pub(crate) use report::{ContainerFilter, ReportTerms, report_stored};
 pub(crate) use restored::RestoredApplication;
-pub(crate) use row_page::{LastReport, RowPage, STEP_BYTES};
+pub(crate) use row_page::{CachedReport, RowPage, STEP_BYTES};
 pub(crate) use settings::{ContainerSettings, UNUSED_ID_MS};
 pub(crate) use submit::NewApplication;
 pub(crate) use table::Applications;

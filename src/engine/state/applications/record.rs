@@ -91,7 +91,7 @@ pub(crate) struct TakenIn {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TypeLaunch {
     /// What they run.
-    pub(crate) source: GrantSource,
+    pub(crate) source: GrantedContext,
     /// The items as they were asked for; none: containers without items.
     pub(crate) items: Option<Arc<str>>,
     /// Most containers of the type at a time.
@@ -101,7 +101,7 @@ pub struct TypeLaunch {
 
 /// What containers run that start when they are granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum GrantSource {
+pub(crate) enum GrantedContext {
     /// The context that is stored under this name then.
     Spec(String),
     /// The context of the master, and it gets the secret.
@@ -166,7 +166,7 @@ impl Standing {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct RequestTable {
+pub(crate) struct AskedType {
     /// By name: hosts, racks, any.
     pub(crate) rows: BTreeMap<Placement, RequestRow>,
     /// What starts its containers when they are granted.
@@ -184,7 +184,7 @@ pub(crate) struct RequestRow {
     pub(crate) relaxes: bool,
 }
 
-impl RequestTable {
+impl AskedType {
     pub(crate) fn outstanding(&self) -> u32 {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
@@ -207,16 +207,16 @@ pub(super) fn text_bytes(text: &str) -> u64 {
     text.len() as u64
 }
 
-pub(super) fn table_bytes(table: &RequestTable) -> u64 {
+pub(super) fn table_bytes(table: &AskedType) -> u64 {
     let rows: u64 = table.rows.keys().map(|place| ROW_BYTES + place.bytes()).sum();
     rows + launch_bytes(table)
 }
 
-pub(super) fn launch_bytes(table: &RequestTable) -> u64 {
+pub(super) fn launch_bytes(table: &AskedType) -> u64 {
     let Some(launch) = &table.launch else { return 0 };
     let spec = match &launch.source {
-        GrantSource::Spec(name) => text_bytes(name),
-        GrantSource::Master => 0,
+        GrantedContext::Spec(name) => text_bytes(name),
+        GrantedContext::Master => 0,
     };
     // The text, and its parts as numbers.
     ENTRY_BYTES + spec + launch.items.as_deref().map_or(0, |items| 4 * text_bytes(items))

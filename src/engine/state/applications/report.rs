@@ -10,7 +10,7 @@ use super::application::Application;
 use super::container::Container;
 use super::items::Items;
 use super::measured_use::{MeasuredUse, sum};
-use super::record::{RequestTable, is_master, shown_id};
+use super::record::{AskedType, is_master, shown_id};
 use super::refusal::ApplicationRefusal;
 use super::restored::RestoredApplication;
 use super::row_page::{RowPage, STEP_BYTES};
@@ -19,15 +19,16 @@ use super::table::Applications;
 /// Most parts of items in a report.
 const MAX_SHOWN_PARTS: usize = 1_000;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WantedContainers<'a> {
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerFilter {
     /// In these states; empty: in any.
-    pub(crate) states: &'a [ContainerState],
+    pub(crate) states: Vec<ContainerState>,
     /// Only those that failed by their own fault.
     pub(crate) failed_only: bool,
+    /// At most so many, 1 to 1,000.
     pub(crate) limit: usize,
-    /// Only those with a higher number.
-    pub(crate) after: u64,
+    /// Only those with a higher number than this one.
+    pub(crate) after: Option<ContainerId>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,17 +83,17 @@ impl Applications {
     pub(crate) fn containers(
         &self,
         application: ApplicationId,
-        wanted: WantedContainers<'_>,
+        filter: &ContainerFilter,
     ) -> Result<(Vec<ContainerReport>, Option<ContainerId>), ApplicationRefusal> {
-        let WantedContainers { states, failed_only, limit, after } = wanted;
+        let ContainerFilter { states, failed_only, limit, after } = filter;
         let known = self.known(application)?;
-        let from = after.saturating_add(1);
+        let from = after.map_or(1, |after| after.number.saturating_add(1));
         let mut found = known.containers.range(from..).map(|(_, container)| container).filter(|container| {
-            (states.is_empty() || states.contains(&container.state)) && (!failed_only || container.has_failed())
+            (states.is_empty() || states.contains(&container.state)) && (!*failed_only || container.has_failed())
         });
         let (mut list, mut bytes) = (Vec::new(), 0);
         while bytes < STEP_BYTES
-            && list.len() < limit
+            && list.len() < *limit
             && let Some(container) = found.next()
         {
             let report = self.container_report(container);
@@ -193,7 +194,7 @@ fn shown_rows(application: &Application, page: RowPage) -> (Vec<ResourceRequestR
 fn rows_of(
     application: &Application,
     request: RequestType,
-    table: &RequestTable,
+    table: &AskedType,
 ) -> impl Iterator<Item = ResourceRequestRow> {
     let waiting = application.counts.waiting.get(&request).into_iter().flatten().map(|(_, item)| *item);
     let items = table.launch.as_ref().filter(|launch| launch.items.is_some()).map(|_| {

@@ -10,7 +10,7 @@ use crate::scheduler::RequestType;
 use super::application::Application;
 use super::container::{Container, ContainerCost, ContainerTotals};
 use super::lapses::RESTORED_WAIT_MS;
-use super::record::{ItemTrouble, RequestRow, RequestTable, Standing, SubmittedApplication, TypeLaunch};
+use super::record::{AskedType, ItemTrouble, RequestRow, Standing, SubmittedApplication, TypeLaunch};
 use super::table::Applications;
 
 #[derive(Clone, Debug)]
@@ -39,7 +39,7 @@ impl RestoredApplication {
         let mut application = Application::new(Arc::new(self.submitted), self.standing);
         application.contexts = self.contexts.into_iter().map(|(number, context)| (number, Arc::new(context))).collect();
         application.specs = self.specs.into_iter().collect();
-        let mut tables: BTreeMap<RequestType, RequestTable> = BTreeMap::new();
+        let mut tables: BTreeMap<RequestType, AskedType> = BTreeMap::new();
         for (request, place, row) in self.rows {
             tables.entry(request).or_default().rows.insert(place, row);
         }

@@ -17,7 +17,7 @@ pub struct RowPage {
 
 /// The report that was made last, for all callers who wait for the same one.
 #[derive(Debug)]
-pub(crate) struct LastReport {
+pub(crate) struct CachedReport {
     pub(crate) report: Arc<ApplicationReport>,
     pub(crate) rows: RowPage,
     /// When it was made, ms of the monotonic clock.

@@ -10,8 +10,8 @@ use crate::scheduler::RequestType;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::items::Items;
-use super::record::{GrantSource, TypeLaunch};
-use super::refusal::BodyFault;
+use super::record::{GrantedContext, TypeLaunch};
+use super::refusal::{ApplicationRefusal, BodyFault};
 use super::settings::{
     ContainerSettings, LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES,
 };
@@ -27,12 +27,6 @@ pub(super) struct CheckedRow {
     pub(super) launch: Option<(TypeLaunch, Items)>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum RowsRefusal {
-    Wrong(Vec<BodyFault>),
-    TooMany(String),
-}
-
 const MAX_FAULTS: usize = 20;
 
 /// Checks rows. `specs` are the names of contexts that are there, those of the same call with them; `is_unattended`:
@@ -43,9 +37,9 @@ pub(super) fn check_rows(
     specs: &BTreeSet<&str>,
     is_unattended: bool,
     settings: &ContainerSettings,
-) -> Result<Vec<CheckedRow>, RowsRefusal> {
+) -> Result<Vec<CheckedRow>, ApplicationRefusal> {
     if rows.len() > MAX_ROWS_OF_CALL {
-        return Err(RowsRefusal::TooMany(format!("a call has at most {MAX_ROWS_OF_CALL} rows")));
+        return Err(ApplicationRefusal::TooMany(format!("a call has at most {MAX_ROWS_OF_CALL} rows")));
     }
     let mut checked = Vec::with_capacity(rows.len());
     let mut faults = Vec::new();
@@ -57,7 +51,7 @@ pub(super) fn check_rows(
     }
     if !faults.is_empty() {
         faults.truncate(MAX_FAULTS);
-        return Err(RowsRefusal::Wrong(faults));
+        return Err(ApplicationRefusal::InvalidResourceRequest(faults));
     }
     check_numbers(&checked, application)?;
     Ok(checked)
@@ -138,7 +132,7 @@ fn check_launch(
         return Err(("/num-containers", detail));
     }
     let launch = TypeLaunch {
-        source: GrantSource::Spec(launch.spec.clone()),
+        source: GrantedContext::Spec(launch.spec.clone()),
         items: launch.items.as_deref().map(Arc::from),
         max_running: launch.max_running,
         rules,
@@ -147,7 +141,7 @@ fn check_launch(
 }
 
 /// Refuses rows with which the application would have too many types or rows. Looks at the types of the call alone.
-fn check_numbers(rows: &[CheckedRow], application: Option<&Application>) -> Result<(), RowsRefusal> {
+fn check_numbers(rows: &[CheckedRow], application: Option<&Application>) -> Result<(), ApplicationRefusal> {
     let known = |request: &RequestType| application.and_then(|application| application.tables.get(request));
     let mut new: BTreeMap<RequestType, BTreeSet<&Placement>> = BTreeMap::new();
     for row in rows {
@@ -159,18 +153,18 @@ fn check_numbers(rows: &[CheckedRow], application: Option<&Application>) -> Resu
     let tables = application.map(|application| &application.tables);
     let types = tables.map_or(0, BTreeMap::len) + new.keys().filter(|request| known(request).is_none()).count();
     if types > MAX_TYPES {
-        return Err(RowsRefusal::TooMany(format!("an application has at most {MAX_TYPES} types of requests")));
+        return Err(ApplicationRefusal::TooMany(format!("an application has at most {MAX_TYPES} types of requests")));
     }
     let before: usize = tables.into_iter().flatten().map(|(_, table)| table.rows.len()).sum();
     if before + new.values().map(BTreeSet::len).sum::<usize>() > MAX_ROWS {
-        return Err(RowsRefusal::TooMany(format!("an application has at most {MAX_ROWS} rows")));
+        return Err(ApplicationRefusal::TooMany(format!("an application has at most {MAX_ROWS} rows")));
     }
     let is_host = |place: &Placement| matches!(place, Placement::Host(_));
     for (request, places) in &new {
         let before = known(request).map_or(0, |table| table.rows.keys().filter(|place| is_host(place)).count());
         if before + places.iter().filter(|place| is_host(place)).count() > MAX_HOST_ROWS {
             let text = format!("a type of requests has at most {MAX_HOST_ROWS} rows for hosts");
-            return Err(RowsRefusal::TooMany(text));
+            return Err(ApplicationRefusal::TooMany(text));
         }
     }
     Ok(())

@@ -11,7 +11,7 @@ use super::change::ApplicationChange;
 use super::contexts::check_specs;
 use super::record::{Master, Standing, SubmittedApplication};
 use super::refusal::{ApplicationRefusal, BodyFault};
-use super::rows::{RowsRefusal, check_rows};
+use super::rows::check_rows;
 use super::settings::{MAX_APPLICATIONS, MAX_APPLICATIONS_OF_USER};
 use super::table::Applications;
 
@@ -118,14 +118,5 @@ impl Applications {
             return Err(ApplicationRefusal::TooMany(text));
         }
         Ok(())
-    }
-}
-
-impl From<RowsRefusal> for ApplicationRefusal {
-    fn from(refusal: RowsRefusal) -> Self {
-        match refusal {
-            RowsRefusal::Wrong(faults) => Self::InvalidResourceRequest(faults),
-            RowsRefusal::TooMany(text) => Self::TooMany(text),
-        }
     }
 }

@@ -15,12 +15,12 @@ use crate::scheduler::AppId;
 use super::application::Application;
 use super::change::ApplicationChange;
 use super::container::{Container, ContainerCost, ContainerStep};
-use super::container_counts::{ContainerCounts, held_slots};
+use super::container_counts::{QueueContainerCounts, held_slots};
 use super::lapses::{Lapses, StoreDoubt};
 use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
-use super::row_page::LastReport;
+use super::row_page::CachedReport;
 use super::settings::{ContainerSettings, UNUSED_ID_MS};
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
@@ -34,7 +34,7 @@ pub(crate) struct Applications {
     pub(super) all: BTreeMap<ApplicationId, Application>,
     /// Those that are over, oldest end first, once nothing of them lives.
     pub(super) over: BTreeSet<(i64, ApplicationId)>,
-    pub(crate) last_report: Option<LastReport>,
+    pub(crate) last_report: Option<CachedReport>,
     /// Ids that were given out and not used: their owners, and until when they are good, ms of the monotonic clock.
     pub(super) unused: BTreeMap<ApplicationId, (Arc<str>, u64)>,
     pub(super) stamps: ReplayGuard,
@@ -43,7 +43,7 @@ pub(crate) struct Applications {
     pub(super) on_tracker: BTreeMap<Arc<str>, BTreeSet<ContainerId>>,
     /// Memory of those that are not over.
     pub(super) live_bytes: LiveBytes,
-    pub(super) container_counts: ContainerCounts,
+    pub(super) container_counts: QueueContainerCounts,
     /// The workers that were sent a context that is still there.
     pub(super) context_holders: BTreeMap<ContextId, BTreeSet<Arc<str>>>,
     pub(super) worker_names: BTreeMap<TrackerId, Arc<str>>,
@@ -96,7 +96,7 @@ impl Applications {
             workers: BTreeMap::new(),
             on_tracker: BTreeMap::new(),
             live_bytes: LiveBytes::default(),
-            container_counts: ContainerCounts::default(),
+            container_counts: QueueContainerCounts::default(),
             context_holders: BTreeMap::new(),
             worker_names: BTreeMap::new(),
             placed: BTreeMap::new(),
@@ -317,7 +317,7 @@ impl Applications {
 
     /// Compares the counts of queues' containers with a recount of all applications.
     pub(crate) fn check_container_counts(&self, violations: &mut Violations) {
-        let recounted = ContainerCounts::recounted(self.all.values(), self.settings.slot);
+        let recounted = QueueContainerCounts::recounted(self.all.values(), self.settings.slot);
         violations.check(self.container_counts == recounted, || {
             format!("containers of queues are counted as {:?}, they are {recounted:?}", self.container_counts)
         });

@@ -1,6 +1,6 @@
 //! `allocate`: each row of the table of response ids, what one call does, and what it never does twice.
 
-use crate::api::applications::AllocateCall;
+use crate::api::applications::{AllocateCall, AskRow, Placement};
 use crate::engine::{ApplicationAnswer, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, Effect, Event};
 use crate::model::{Capability, ContainerId, FactNumber};
 
@@ -127,6 +127,26 @@ fn a_wrong_row_rejects_the_whole_call() {
     assert_eq!(bench.cluster.facts.len(), facts, "nothing was released");
     let answer = program.call(&mut bench, AllocateCall { release: ids(&answer), ..AllocateCall::default() });
     assert_eq!(statuses(&answer), [(1, -100)], "not launched: it goes at once");
+}
+
+#[test]
+fn a_call_that_asks_for_more_types_or_rows_than_an_application_may_have_does_nothing() {
+    let mut bench = Bench::new(&[]);
+    let mut program = bench.register();
+    program.call(&mut bench, asking(vec![row(1, 1)]));
+    let named = |name: String| AskRow { resource_name: Placement::from(name), ..row(1, 1) };
+    let facts = bench.cluster.facts.len();
+    let mut refused = |rows: Vec<AskRow>| match bench.ask(program.question(asking(rows))) {
+        Err(ApplicationRefusal::TooMany(text)) => text,
+        other => panic!("{other:?}"),
+    };
+    let types = refused((2..102).map(|priority| row(priority, 1)).collect());
+    assert_eq!(types, "an application has at most 100 types of requests");
+    let hosts = refused((0..=10_000).map(|host| named(format!("h{host}"))).collect());
+    assert_eq!(hosts, "a type of requests has at most 10000 rows for hosts");
+    let racks = refused((0..20_000).map(|rack| named(format!("/r{rack}"))).collect());
+    assert_eq!(racks, "an application has at most 20000 rows");
+    assert_eq!(bench.cluster.facts.len(), facts);
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The limit that keeps a waiting job from beginning.
 
 use crate::scheduler::capacity::{JobLimits, JobLists, JobRank, JobStage, ListedJob};
-use crate::scheduler::{AppId, Hold, LimitOwner, LimitUnit};
+use crate::scheduler::{AppId, BeginLimitUnit, Hold, LimitOwner};
 
 const LIMITS: JobLimits = JobLimits {
     initialized: 4,
@@ -36,7 +36,7 @@ fn hold(lists: &JobLists, number: u32) -> Option<Hold> {
     lists.hold_of(AppId::new(number), "q")
 }
 
-fn limit(of: LimitOwner, counts: LimitUnit, limit: u64, used: u64) -> Option<Hold> {
+fn limit(of: LimitOwner, counts: BeginLimitUnit, limit: u64, used: u64) -> Option<Hold> {
     Some(Hold::BeginLimit { of, counts, limit, used })
 }
 
@@ -44,20 +44,20 @@ fn limit(of: LimitOwner, counts: LimitUnit, limit: u64, used: u64) -> Option<Hol
 fn the_queues_limit_on_jobs_comes_first() {
     let lists = lists(&[("u1", 1), ("u1", 1), ("u2", 1), ("u2", 1), ("u2", 1), ("u3", 1)]);
     assert_eq!(hold(&lists, 1), None, "it has begun");
-    let of_queue = || limit(LimitOwner::Group("q".to_owned()), LimitUnit::Apps, 4, 4);
+    let of_queue = || limit(LimitOwner::Group("q".to_owned()), BeginLimitUnit::Apps, 4, 4);
     assert_eq!((hold(&lists, 5), hold(&lists, 6)), (of_queue(), of_queue()));
 }
 
 #[test]
 fn limits_of_the_user_follow() {
     let lists = lists(&[("u1", 1), ("u1", 1), ("u1", 1), ("u2", 7), ("u2", 2)]);
-    assert_eq!(hold(&lists, 3), limit(LimitOwner::User, LimitUnit::Apps, 2, 2));
-    assert_eq!(hold(&lists, 5), limit(LimitOwner::User, LimitUnit::Tasks, 8, 7));
+    assert_eq!(hold(&lists, 3), limit(LimitOwner::User, BeginLimitUnit::Apps, 2, 2));
+    assert_eq!(hold(&lists, 5), limit(LimitOwner::User, BeginLimitUnit::Tasks, 8, 7));
 }
 
 #[test]
 fn tasks_of_the_queue_are_limited_and_a_later_job_waits_for_an_earlier_one() {
     let lists = lists(&[("u1", 8), ("u2", 8), ("u3", 7), ("u4", 1)]);
-    assert_eq!(hold(&lists, 3), limit(LimitOwner::Group("q".to_owned()), LimitUnit::Tasks, 20, 16));
+    assert_eq!(hold(&lists, 3), limit(LimitOwner::Group("q".to_owned()), BeginLimitUnit::Tasks, 20, 16));
     assert_eq!(hold(&lists, 4), Some(Hold::BeginsLater));
 }

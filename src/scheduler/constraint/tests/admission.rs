@@ -5,8 +5,8 @@ use proptest::prelude::*;
 use crate::model::PerKind;
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{
-    Costs, DeadlineRejection, InputVolume, JobPlan, JobWork, KeySpread, Ledger, MapClaim, Model, Promise, SlotSupply,
-    TimedWork, admit, what_if,
+    Costs, DeadlineRejection, InputVolume, JobPlan, JobWork, KeySpread, MapClaim, Model, Promise, PromiseLedger,
+    SlotSupply, TimedWork, admit, what_if,
 };
 
 const SECOND_US: i64 = 1_000_000;
@@ -34,20 +34,20 @@ fn job(work: JobWork, deadline_s: i64) -> TimedWork {
     TimedWork { work, arrival_us: ARRIVAL_US, now_us: ARRIVAL_US, deadline_us }
 }
 
-fn refusal(deadline_s: i64, ledger: &Ledger, supply: SlotSupply) -> String {
+fn refusal(deadline_s: i64, ledger: &PromiseLedger, supply: SlotSupply) -> String {
     admit(&job(set_v(), deadline_s), Model::Fluid, ledger, supply).unwrap_err().to_string()
 }
 
 #[test]
 fn a_deadline_that_the_slots_keep_is_taken() {
     let JobPlan { maps, latest_reduce_start_us, .. } =
-        admit(&job(set_v(), 600), Model::Fluid, &Ledger::default(), SIX).unwrap();
+        admit(&job(set_v(), 600), Model::Fluid, &PromiseLedger::default(), SIX).unwrap();
     assert_eq!((maps, latest_reduce_start_us / SECOND_US), (6, 3_600 + 331));
 }
 
 #[test]
 fn refusals_say_what_is_missing_and_which_deadline_would_do() {
-    let none = Ledger::default();
+    let none = PromiseLedger::default();
     for (deadline_s, text) in [
         (500, "deadline 500.0 s needs 8 map slots, 6 free; earliest feasible deadline now 572.9 s"),
         (268, "deadline 268.0 s is shorter than copy and reduce alone (268.2 s)"),
@@ -67,7 +67,7 @@ fn refusals_say_what_is_missing_and_which_deadline_would_do() {
 
 #[test]
 fn what_others_were_promised_is_not_free_although_it_idles() {
-    let mut ledger = Ledger::default();
+    let mut ledger = PromiseLedger::default();
     let from_us = (3_600 + 300) * SECOND_US;
     let maps = [MapClaim::lasting(2), MapClaim::default()];
     let promise = Promise { maps, reduces: 1, reduces_from_us: from_us, until_us: from_us + 200 * SECOND_US };
@@ -86,8 +86,8 @@ fn what_others_were_promised_is_not_free_although_it_idles() {
 }
 
 /// Six slots; all are promised for 100 s from now on, and four of them for 300 s.
-fn promised_for_a_time() -> Ledger {
-    let mut ledger = Ledger::default();
+fn promised_for_a_time() -> PromiseLedger {
+    let mut ledger = PromiseLedger::default();
     for (number, slots, until_s) in [(1, 2, 100), (2, 4, 300)] {
         let claim = MapClaim { slots, from_us: i64::MIN, until_us: ARRIVAL_US + until_s * SECOND_US };
         let maps = [claim, MapClaim::default()];
@@ -132,19 +132,19 @@ fn a_rejection_says_until_when_slots_are_promised() {
 #[test]
 fn without_a_worker_a_rejection_says_so() {
     let none = SlotSupply::default();
-    let text = refusal(600, &Ledger::default(), none);
+    let text = refusal(600, &PromiseLedger::default(), none);
     assert_eq!(text, "deadline 600.0 s cannot be kept: no worker is connected");
     // Its slots are in use.
-    assert_eq!(refusal(600, &Ledger::default(), slots(0, 6)), "deadline 600.0 s needs 6 map slots, 0 free");
+    assert_eq!(refusal(600, &PromiseLedger::default(), slots(0, 6)), "deadline 600.0 s needs 6 map slots, 0 free");
 }
 
 #[test]
 fn exact_quotients_are_not_rounded_up() {
     let work = JobWork { maps: 3, map_us: 3_000_000, longest_map_us: 1_000_000, ..JobWork::default() };
-    let earliest = |slots| what_if(&job(work, 1), Model::Fluid, &Ledger::default(), slots).earliest.unwrap();
+    let earliest = |slots| what_if(&job(work, 1), Model::Fluid, &PromiseLedger::default(), slots).earliest.unwrap();
     assert_eq!((earliest(slots(2, 2)).us, earliest(slots(2, 2)).to_string()), (1_500_000, "1.5".to_owned()));
     let reduces = JobWork { reduces: 2, reduce_us: 4_000_000, ..JobWork::default() };
-    let earliest = what_if(&job(reduces, 1), Model::Fluid, &Ledger::default(), SIX).earliest.unwrap();
+    let earliest = what_if(&job(reduces, 1), Model::Fluid, &PromiseLedger::default(), SIX).earliest.unwrap();
     assert_eq!(earliest.us, 2_000_000, "no map");
 }
 
@@ -158,7 +158,7 @@ fn reduces_that_do_not_fit_at_their_latest_start_may_start_earlier() {
         reduce_us: 60_000_000,
         ..JobWork::default()
     };
-    let mut ledger = Ledger::default();
+    let mut ledger = PromiseLedger::default();
     let from_us = ARRIVAL_US + 50 * SECOND_US;
     let promise =
         Promise { reduces: 1, reduces_from_us: from_us, until_us: from_us + 50 * SECOND_US, ..Promise::default() };
@@ -181,8 +181,8 @@ fn any_work() -> impl Strategy<Value = JobWork> {
 /// Slots, since when and for how long: maps, reduces.
 type AnyPromise = ((u32, i64, i64), (u32, i64, i64));
 
-fn ledgers(promises: Vec<AnyPromise>) -> (Ledger, Ledger) {
-    let (mut planned, mut now) = (Ledger::default(), Ledger::default());
+fn ledgers(promises: Vec<AnyPromise>) -> (PromiseLedger, PromiseLedger) {
+    let (mut planned, mut now) = (PromiseLedger::default(), PromiseLedger::default());
     for (number, ((maps, start_s, during_s), (reduces, from_s, length_s))) in (1..).zip(promises) {
         let (from_us, reduces_from_us) = (start_s * SECOND_US, from_s * SECOND_US);
         let claim = MapClaim { slots: maps, from_us, until_us: from_us + during_s * SECOND_US };

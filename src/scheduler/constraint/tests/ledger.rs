@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use crate::scheduler::AppId;
-use crate::scheduler::constraint::{Ledger, MapClaim, Promise};
+use crate::scheduler::constraint::{MapClaim, Promise, PromiseLedger};
 
 /// Maps from now on, or in a time of their own before those of the reduces.
 fn promise(maps: u32, reduces: u32, from_us: i64, until_us: i64) -> Promise {
@@ -15,7 +15,7 @@ fn promise(maps: u32, reduces: u32, from_us: i64, until_us: i64) -> Promise {
 
 #[test]
 fn reduces_are_promised_from_their_start_to_the_deadline() {
-    let mut ledger = Ledger::default();
+    let mut ledger = PromiseLedger::default();
     ledger.set(AppId::new(1), Some(promise(4, 3, 100, 200)));
     ledger.set(AppId::new(2), Some(promise(2, 2, 200, 300)));
     let at = [99, 100, 199, 200, 201, 300, 301].map(|at_us| ledger.reduces_at(at_us));
@@ -29,12 +29,12 @@ fn reduces_are_promised_from_their_start_to_the_deadline() {
 
 #[test]
 fn another_promise_takes_the_place_of_the_first() {
-    let (mut ledger, app) = (Ledger::default(), AppId::new(1));
+    let (mut ledger, app) = (PromiseLedger::default(), AppId::new(1));
     ledger.set(app, Some(promise(4, 3, 100, 200)));
     ledger.set(app, Some(promise(1, 2, 150, 200)));
     assert_eq!((ledger.maps_at(75), ledger.reduces_at(100), ledger.reduces_at(150)), (1, 0, 2));
     ledger.set(app, None);
-    assert_eq!(ledger, Ledger::default());
+    assert_eq!(ledger, PromiseLedger::default());
 }
 
 proptest! {
@@ -44,7 +44,7 @@ proptest! {
         asked in prop::collection::vec(-10..1_900_i64, 1..4),
         (most, during_us) in (0..60_u64, 0..20_i64),
     ) {
-        let (mut ledger, mut promises) = (Ledger::default(), BTreeMap::new());
+        let (mut ledger, mut promises) = (PromiseLedger::default(), BTreeMap::new());
         for (app, step) in steps {
             let app = AppId::new(app);
             let promised = step.map(|(maps, reduces, from, length)| promise(maps, reduces, from, from + length));
@@ -80,6 +80,6 @@ proptest! {
             prop_assert!(!(at_us..earliest_us).any(is_free), "sooner than {}", earliest_us);
         }
         promises.keys().for_each(|&app| ledger.set(app, None));
-        prop_assert_eq!(ledger, Ledger::default());
+        prop_assert_eq!(ledger, PromiseLedger::default());
     }
 }

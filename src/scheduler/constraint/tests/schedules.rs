@@ -4,7 +4,7 @@ use proptest::prelude::{Just, ProptestConfig, prop, prop_assert, prop_oneof, pro
 
 use crate::model::{Kind, PerKind};
 use crate::scheduler::constraint::{
-    Admission, AdmissionSlots, ConstraintConfig, Costs, InputVolume, JobWork, KeySpread, Model, OnMissed, Strategy,
+    AdmissionRule, AdmissionSlots, ConstraintConfig, Costs, InputVolume, JobWork, KeySpread, Model, OnMissed, Strategy,
 };
 
 use super::virtual_cluster::{HEARTBEAT_MS, JobPlanned, VirtualCluster};
@@ -295,7 +295,7 @@ fn a_map_time_that_is_not_true_makes_no_later_job_late() {
 
 #[test]
 fn a_job_that_is_admitted_although_the_test_fails_is_at_risk_from_the_start() {
-    let config = ConstraintConfig { admission: Admission::Warn, ..whole() };
+    let config = ConstraintConfig { admission: AdmissionRule::Warn, ..whole() };
     for trackers in [0, 1] {
         let mut cluster = VirtualCluster::new(config, trackers, PerKind::new(2, 2));
         // Three slots of two, or of none.
@@ -310,7 +310,7 @@ fn a_job_that_is_admitted_although_the_test_fails_is_at_risk_from_the_start() {
 
 #[test]
 fn reduces_without_their_slots_leave_a_job_at_risk_after_its_maps() {
-    let config = ConstraintConfig { admission: Admission::Warn, ..whole() };
+    let config = ConstraintConfig { admission: AdmissionRule::Warn, ..whole() };
     // No map, and 3 reduces at a time for 2 slots, or for none; 2 maps, and the same.
     for (maps, trackers) in [(0, 0), (0, 1), (2, 1)] {
         let mut cluster = VirtualCluster::new(config, trackers, PerKind::new(2, 2));

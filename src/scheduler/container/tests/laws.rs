@@ -223,9 +223,7 @@ impl Pair {
         }
         Ok(())
     }
-}
 
-impl Pair {
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         match step {
             Step::Ask(app, rows) => self.ask(app, &rows),

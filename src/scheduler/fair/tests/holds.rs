@@ -3,13 +3,13 @@
 use super::cluster::{Cluster, NORMAL, multiple};
 use crate::model::{Kind, Now, PerKind};
 use crate::scheduler::fair::allocations::SchedulingMode;
-use crate::scheduler::fair::share::Share;
-use crate::scheduler::{AppDetail, AppId, GroupDetail, Hold, Level, LimitOwner, LimitUnit, LocalityEnd};
+use crate::scheduler::fair::share::FairShare;
+use crate::scheduler::{AppDetail, AppId, BeginLimitUnit, GroupDetail, Hold, Level, LimitOwner, LocalityEnd};
 
 const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
 
 fn limit(of: LimitOwner, limit: u64) -> Vec<Hold> {
-    vec![Hold::BeginLimit { of, counts: LimitUnit::Apps, limit, used: limit }]
+    vec![Hold::BeginLimit { of, counts: BeginLimitUnit::Apps, limit, used: limit }]
 }
 
 #[test]
@@ -68,12 +68,12 @@ fn pools_and_jobs_have_the_numbers_of_the_last_update() {
     let pools: Vec<_> = cluster.scheduler().group_reports(NOW).collect();
     let GroupDetail::Pool(fifo) = pools[1].detail else { panic!("a pool") };
     assert_eq!((pools[1].name, pools[1].apps, fifo.settings.mode), ("fifo", 1, SchedulingMode::Fifo));
-    assert_eq!((fifo.share, fifo.demand), (PerKind::new(Share::of_slots(3), Share(0)), PerKind::new(10, 0)));
+    assert_eq!((fifo.share, fifo.demand), (PerKind::new(FairShare::of_slots(3), FairShare(0)), PerKind::new(10, 0)));
     assert_eq!(fifo.starved, None, "without preemption");
     let job = |number| match cluster.scheduler().app_detail(AppId::new(number)) {
         AppDetail::Pooled(job) => job,
         other => panic!("{other:?} is no job of a pool"),
     };
-    assert_eq!(job(1).share, Some(PerKind::new(Share::of_slots(1), Share(0))));
+    assert_eq!(job(1).share, Some(PerKind::new(FairShare::of_slots(1), FairShare(0))));
     assert_eq!((job(2).share, job(2).deficit_slot_ms), (None, None));
 }

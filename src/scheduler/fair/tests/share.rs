@@ -14,7 +14,7 @@ fn shares(claims: &[(u32, u32, u64)], slots: u32) -> Vec<String> {
         weight: PartsPerMillion(tenths * ONE / 10),
     };
     let claims: Vec<ShareClaim> = claims.iter().map(claim).collect();
-    fair_shares(&claims, Share::of_slots(slots)).into_iter().map(Share::to_tenths).collect()
+    fair_shares(&claims, FairShare::of_slots(slots)).into_iter().map(FairShare::to_tenths).collect()
 }
 
 #[test]
@@ -51,14 +51,14 @@ fn weights_divide_what_minimums_leave() {
 #[test]
 fn fewer_slots_than_claims_are_divided_too() {
     let claims = [10, 5, 3, 2].map(|demand| ShareClaim { demand, min: 0, weight: PartsPerMillion::ONE });
-    assert_eq!(fair_shares(&claims, Share::of_slots(1)), [Share(250_000); 4]);
+    assert_eq!(fair_shares(&claims, FairShare::of_slots(1)), [FairShare(250_000); 4]);
 }
 
 #[test]
 fn large_numbers_are_exact() {
     let demands = [100_000_000, 50_000_000, 30_000_000, 20_000_000];
     let claims = demands.map(|demand| ShareClaim { demand, min: 0, weight: PartsPerMillion::ONE });
-    assert_eq!(fair_shares(&claims, Share::of_slots(40_000_000)), [Share::of_slots(10_000_000); 4]);
+    assert_eq!(fair_shares(&claims, FairShare::of_slots(40_000_000)), [FairShare::of_slots(10_000_000); 4]);
 }
 
 #[test]
@@ -85,14 +85,14 @@ fn weight_zero_has_its_minimum_only() {
 
 #[test]
 fn shares_are_shown_with_one_decimal() {
-    let shown = [1_333_333, 2_666_666, 50_000, 49_999, 0].map(|millionths| Share(millionths).to_tenths());
+    let shown = [1_333_333, 2_666_666, 50_000, 49_999, 0].map(|millionths| FairShare(millionths).to_tenths());
     assert_eq!(shown, ["1.3", "2.7", "0.1", "0.0", "0.0"]);
-    assert_eq!(Share(2_666_666).to_string(), "2.666666");
+    assert_eq!(FairShare(2_666_666).to_string(), "2.666666");
 }
 
 #[test]
 fn parts_of_a_share() {
-    assert_eq!((Share(2_999_999).whole_slots(), Share(5_000_000).half()), (2, Share(2_500_000)));
+    assert_eq!((FairShare(2_999_999).whole_slots(), FairShare(5_000_000).half()), (2, FairShare(2_500_000)));
 }
 
 /// The original's search with 64 halvings in place of 25.
@@ -122,7 +122,7 @@ proptest! {
     ) {
         let claim = |(demand, min, weight)| ShareClaim { demand, min, weight: PartsPerMillion(weight) };
         let claims: Vec<ShareClaim> = claims.into_iter().map(claim).collect();
-        let exact = fair_shares(&claims, Share(total));
+        let exact = fair_shares(&claims, FairShare(total));
         for (exact, searched) in exact.iter().zip(searched(&claims, total as f64 / 1e6)) {
             prop_assert!((exact.0 as f64 / 1e6 - searched).abs() < 1e-5, "{exact} {searched}");
         }

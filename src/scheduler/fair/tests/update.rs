@@ -177,7 +177,7 @@ fn row_15_a_pool_demands_no_more_than_its_maximum() {
 fn row_27_jobs_of_a_fifo_pool_have_no_shares() {
     let file = "<pool name='default'><schedulingMode>fifo</schedulingMode></pool>";
     let update = by_default(file, 4, &[job("default", 3, 3), job("default", 3, 3)]);
-    assert_eq!((shares(&update, Kind::Map), update.pools[0].share.map), (vec![0, 0], Share::of_slots(4)));
+    assert_eq!((shares(&update, Kind::Map), update.pools[0].share.map), (vec![0, 0], FairShare::of_slots(4)));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use proptest::prelude::*;
 
-use crate::scheduler::fair::share::Share;
+use crate::scheduler::fair::share::FairShare;
 use crate::scheduler::fair::victims::{FairPreemptionRound, PoolSlots, VictimCandidate};
 
 const POOLS: usize = 6;
@@ -23,7 +23,7 @@ fn round() -> impl Strategy<Value = FairPreemptionRound<usize>> {
         let pool = |(number, (share, place, is_inner)): (usize, &(u64, prop::sample::Index, bool))| PoolSlots {
             // Some attempts are not listed: no tracker has reported them yet.
             retained: unlisted,
-            share: Share(*share),
+            share: FairShare(*share),
             parent: parent(number, place).filter(|_| *is_inner),
         };
         let mut pools: Vec<PoolSlots> = pools.iter().enumerate().map(pool).collect();

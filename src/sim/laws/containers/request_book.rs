@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use crate::api::applications::{AskRow, ItemRules, Locality, Placement};
-use crate::engine::{LoweredRows, RequestType};
+use crate::engine::{LoweredRows, RequestRow, RequestType};
 use crate::model::Capability;
 use crate::sim::containers::items_of;
 
@@ -11,12 +11,6 @@ use crate::sim::containers::items_of;
 pub(super) struct Site<'a> {
     pub(super) host: &'a str,
     pub(super) rack: &'a str,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Row {
-    pub(super) count: u32,
-    relaxes: bool,
 }
 
 /// What starts containers when they are granted.
@@ -32,7 +26,7 @@ pub(super) struct LaunchBook {
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct TypeBook {
-    rows: BTreeMap<Placement, Row>,
+    rows: BTreeMap<Placement, RequestRow>,
     pub(super) launch: Option<LaunchBook>,
 }
 
@@ -54,7 +48,7 @@ impl TypeBook {
         self.rows.get(&Placement::Any).map_or(0, |row| row.count)
     }
 
-    pub(super) fn row(&self, place: &Placement) -> Option<Row> {
+    pub(super) fn row(&self, place: &Placement) -> Option<RequestRow> {
         self.rows.get(place).copied()
     }
 
@@ -64,11 +58,11 @@ impl TypeBook {
         self.wanted().min(most.saturating_sub(live))
     }
 
-    fn host(&self, site: Site<'_>) -> Option<Row> {
+    fn host(&self, site: Site<'_>) -> Option<RequestRow> {
         self.row(&Placement::Host(site.host.to_owned()))
     }
 
-    fn rack(&self, site: Site<'_>) -> Option<Row> {
+    fn rack(&self, site: Site<'_>) -> Option<RequestRow> {
         self.row(&Placement::Rack(site.rack.to_owned()))
     }
 
@@ -144,7 +138,7 @@ impl TypeBook {
     }
 
     pub(super) fn raise(&mut self) {
-        self.rows.entry(Placement::Any).or_insert(Row { count: 0, relaxes: true }).count += 1;
+        self.rows.entry(Placement::Any).or_insert(RequestRow { count: 0, relaxes: true }).count += 1;
     }
 }
 
@@ -175,7 +169,7 @@ impl RequestBook {
                     count = items.len() as u32;
                 }
             }
-            book.rows.insert(place, Row { count, relaxes: row.relax_locality });
+            book.rows.insert(place, RequestRow { count, relaxes: row.relax_locality });
             asked.push(request);
         }
         for request in asked {
@@ -188,7 +182,7 @@ impl RequestBook {
     /// A master is wanted: one at a time.
     pub(super) fn want_master(&mut self, request: RequestType) {
         let book = self.types.entry(request).or_default();
-        book.rows.insert(Placement::Any, Row { count: 1, relaxes: true });
+        book.rows.insert(Placement::Any, RequestRow { count: 1, relaxes: true });
         let rules = ItemRules::default();
         book.launch = Some(LaunchBook { items: None, again: VecDeque::new(), rules, max_running: Some(1) });
     }

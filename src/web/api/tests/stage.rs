@@ -12,11 +12,11 @@ use super::super::super::state::JobForms;
 use crate::api::applications::{ApplicationState, ContainerState, ItemRules, Locality, Placement};
 use crate::api::{
     BoughtSlots, CostSource, CostUnit, ExactDecimal, JobDeadline, PendingReason, PolicyName, ReportedGroup,
-    ReportedJob, SchedulerReport, Sourced, TaskCost,
+    ReportedJob, SchedulerReport, ShortOfSlots, Sourced, TaskCost,
 };
 use crate::engine::{
-    ApplicationChange, Claimant, ClusterSnapshot, Container, ContainerCost, ContainerNode, Decided, Decision, Fact,
-    GrantSource, ItemStanding, ItemTrouble, JobCost, Launched, LoweredRows, MoneySnapshot, Preempted, QueueSnapshot,
+    ApplicationChange, ClusterSnapshot, Container, ContainerCost, ContainerNode, Decided, Decision, Fact,
+    GrantedContext, ItemStanding, ItemTrouble, JobCost, Launched, LoweredRows, MoneySnapshot, Preempted, QueueSnapshot,
     RequestType, Standing, SubmittedApplication, TrackerSnapshot, TypeLaunch, Victim,
 };
 use crate::http::{ServedNames, WebLimits};
@@ -284,7 +284,7 @@ fn application_facts() -> Vec<ApplicationChange> {
         order: 9,
     };
     let launch = TypeLaunch {
-        source: GrantSource::Spec("sim".to_owned()),
+        source: GrantedContext::Spec("sim".to_owned()),
         items: Some("1-6".into()),
         max_running: None,
         rules: ItemRules { max_attempts: None, max_fails: None },
@@ -400,7 +400,7 @@ fn facts() -> Vec<Fact> {
 
 /// A map of job 2 gave way to another queue.
 pub(super) fn decided() -> Fact {
-    let claimant = Claimant { queue: "carol".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
+    let claimant = ShortOfSlots { queue: "carol".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
     let preempted = Preempted {
         victim: Victim::Attempt(attempt(2, 1)),
         queue: "alice".into(),

@@ -66,7 +66,7 @@ pub(super) enum SiteVerdict {
 }
 
 #[derive(Debug, Default)]
-pub(in crate::scheduler) struct ContainerTable {
+pub(in crate::scheduler) struct TypeTable {
     rows: RequestTable<Arc<str>, Arc<str>>,
     /// Rows without relax-locality.
     fixed: BTreeSet<Arc<str>>,
@@ -80,7 +80,7 @@ pub(in crate::scheduler) struct ContainerTable {
     pub(super) reserved_on: Option<TrackerId>,
 }
 
-impl ContainerTable {
+impl TypeTable {
     pub(super) fn wanted(&self) -> u32 {
         self.rows.anywhere
     }

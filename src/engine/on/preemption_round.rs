@@ -1,15 +1,16 @@
-//! A queue in a round of preemption, and the slots that come free without one.
+//! A queue in a round of preemption, the slots that come free without one, and the victims of the round.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use crate::model::{JobId, Kind, PerKind, TrackerId};
-use crate::scheduler::{AppId, Claim, GroupId};
+use crate::model::{AttemptId, ContainerId, JobId, Kind, PerKind, TrackerId};
+use crate::scheduler::{AppId, Earmark, GroupId, SlotClaim};
 
 /// A queue with unfinished jobs in a round; what the policy orders as one group.
-pub(super) struct LiveQueue<'a> {
+pub(super) struct QueueInRound<'a> {
     pub(super) name: &'a str,
     pub(super) group: GroupId,
-    pub(super) claim: Claim,
+    pub(super) claim: SlotClaim,
     pub(super) retained: PerKind<u32>,
     pub(super) jobs: BTreeSet<JobId>,
     /// Jobs whose setup has no slot, by the kind of slot that it needs.
@@ -40,7 +41,7 @@ impl IncomingSlots {
     }
 }
 
-impl LiveQueue<'_> {
+impl QueueInRound<'_> {
     /// Slots that are due to it and that it does not retain.
     pub(super) fn room(&self, kind: Kind) -> u32 {
         self.claim.due[kind].saturating_sub(self.retained[kind])
@@ -59,4 +60,16 @@ impl LiveQueue<'_> {
         };
         format!("Preempted: queue {} is over its quota of {slots}, and others are below theirs", self.name)
     }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ChosenVictims {
+    /// The attempts to kill, each with its diagnostics.
+    pub(super) victims: Vec<(AttemptId, Arc<str>)>,
+    /// The containers to kill, each with its diagnostics.
+    pub(super) containers: Vec<(ContainerId, Arc<str>)>,
+    /// Queues or pools below what is due to them, with the number of missing slots.
+    pub(super) short: BTreeMap<String, u32>,
+    /// Room of nodes that was found for what waits.
+    pub(super) earmarks: Vec<(TrackerId, Earmark)>,
 }

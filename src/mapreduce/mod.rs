@@ -60,4 +60,4 @@ pub(crate) use split_table::{SplitHost, SplitTableBuilder};
 pub use stored::StoredEvent;
 pub(crate) use stored::{FinishedJob, StoredAttempt, StoredJob};
 pub(crate) use task::{Task, TaskState, TriedAttempt, has_failed_too_often};
-pub(crate) use task_tally::TaskTally;
+pub(crate) use task_tally::TasksByState;

@@ -5,7 +5,7 @@ use crate::wire::Counters;
 use super::CounterValues;
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TaskTally {
+pub(crate) struct TasksByState {
     pub(crate) total: u32,
     pub(crate) pending: u32,
     pub(crate) running: u32,

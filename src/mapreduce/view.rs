@@ -9,7 +9,7 @@ use crate::wire::{
 
 use super::job::{Job, TaskKey};
 use super::job_state::{JobOutcome, JobState};
-use super::task_tally::{BadEnds, TaskTally};
+use super::task_tally::{BadEnds, TasksByState};
 use super::{CounterTotal, Task, TaskState};
 
 /// Group of the counters that the server itself counts (1.2.1 `JobInProgress.Counter`).
@@ -231,9 +231,9 @@ impl Job {
     }
 
     /// Its maps or reduces by state, without a walk over all (1.2.1 `jobdetails.jsp`); none of a job that has not begun.
-    pub(crate) fn work_tally(&self, kind: Kind) -> TaskTally {
+    pub(crate) fn work_tally(&self, kind: Kind) -> TasksByState {
         if !self.has_begun() {
-            return TaskTally::default();
+            return TasksByState::default();
         }
         let (total, finished) = (self.total()[kind], self.finished()[kind].min(self.total()[kind]));
         // The tasks of a job that ends are given up, but for those that still run.
@@ -245,20 +245,20 @@ impl Job {
             }
             (false, false) => (self.running_tasks[kind], self.failed[kind]),
         };
-        TaskTally { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
+        TasksByState { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
     }
 
     /// Both variants of its setup by state.
-    pub(crate) fn setup_tally(&self) -> TaskTally {
+    pub(crate) fn setup_tally(&self) -> TasksByState {
         self.tally_of(Kind::ALL.map(TaskKey::Setup))
     }
 
-    pub(crate) fn cleanup_tally(&self) -> TaskTally {
+    pub(crate) fn cleanup_tally(&self) -> TasksByState {
         self.tally_of(Kind::ALL.map(TaskKey::Cleanup))
     }
 
-    fn tally_of(&self, keys: [TaskKey; 2]) -> TaskTally {
-        let mut tally = TaskTally::default();
+    fn tally_of(&self, keys: [TaskKey; 2]) -> TasksByState {
+        let mut tally = TasksByState::default();
         for key in keys.into_iter().filter(|_| self.has_begun()) {
             tally.total += 1;
             match self.tip_status(key) {

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::engine::{Caller, Engine, Refusal};
-use crate::mapreduce::{Attempt, Job, StoredAttempt, StoredJob, Task, TaskKey, TaskTally};
+use crate::mapreduce::{Attempt, Job, StoredAttempt, StoredJob, Task, TaskKey, TasksByState};
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, FactNumber, JobId, Kind, PerKind, TaskId, TrackerId};
 use crate::scheduler::AppId;
 use crate::store::FinishedJobReader;
@@ -435,8 +435,8 @@ fn counter_groups(
     groups.collect()
 }
 
-fn tally(tally: TaskTally) -> StockTally {
-    let TaskTally { total, pending, running, finished, killed } = tally;
+fn tally(tally: TasksByState) -> StockTally {
+    let TasksByState { total, pending, running, finished, killed } = tally;
     StockTally { total, pending, running, finished, killed }
 }
 

@@ -45,12 +45,12 @@ pub(crate) struct PreemptionNumbers {
     pub(crate) rate: Option<Credits>,
     /// The queues or pools that lacked slots due to them, the one that lacked most first; absent: it is private.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) short: Option<Vec<ShortOfSlots>>,
+    pub(crate) short: Option<Vec<Claimant>>,
 }
 
 /// A queue or pool that lacked slots due to it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct ShortOfSlots {
+pub(crate) struct Claimant {
     pub(crate) queue: String,
     /// Slots that it lacked.
     pub(crate) missing: u32,

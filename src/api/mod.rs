@@ -33,7 +33,7 @@ pub(crate) use csv::{csv_cell, quoted_csv_cell};
 pub(crate) use daemon_status::{BudgetImageStatus, ContainerCounts, DaemonStatus, WorkerCounts};
 pub use deadline::WhatIfAnswer;
 pub(crate) use deadline::{CostSource, CostUnit, JobDeadline, Sourced, TaskCost};
-pub(crate) use decision::{Decision, PreemptionNumbers, ShortOfSlots};
+pub(crate) use decision::{Claimant, Decision, PreemptionNumbers};
 pub(crate) use due_text::{
     DueText, largest_units, parse_duration_ms, parse_time_in, parse_utc_ms, passed_text, span_text,
 };

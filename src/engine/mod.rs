@@ -46,13 +46,13 @@ pub(crate) use on::{SLICE_BYTES, SLICE_ITEMS, SLICE_LOOKS};
 pub(crate) use state::{Application, ContainerNode, GrantedContext, ReportTerms, ReportedCounts, WindowCounts};
 pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
 pub(crate) use state::{
-    ApplicationRefusal, AttemptCounts, AuditEntry, AuditedChange, BodyFault, ClassCosts, ConnectionStatus,
-    ContainerCost, ContainerFilter, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision,
-    DelegationChange, DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState,
-    InheritedTrackerConnection, ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause,
-    PauseTarget, Preempted, Presence, RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice,
-    Standing, SubmittedApplication, TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows,
-    is_master, names_groups, report_stored, shown_id,
+    ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, ClassCosts, ConnectionStatus, ContainerCost,
+    ContainerFilter, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
+    DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
+    ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
+    RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
+    TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows, is_master, names_groups, report_stored,
+    shown_id,
 };
 
 /// All state that decisions depend on. What happens at an event is in `on`.

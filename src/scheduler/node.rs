@@ -46,7 +46,7 @@ pub(super) struct Node {
     pub(super) withheld: PerKind<bool>,
     /// Where its next heartbeat resumes, when the last one used up the skip budget.
     pub(super) resume: PerPool<Option<OrderEntry>>,
-    pub(super) reserved: PerKind<Option<Reservation>>,
+    pub(super) reserved: PerKind<Option<SlotReservation>>,
     /// Memory and cores that its tasks share with containers; none: nothing but its slots limits them.
     pub(super) bag: Option<Box<Bag>>,
     pub(super) counted: BagSums,
@@ -152,7 +152,7 @@ impl Node {
 
 /// The app that the free slots of a node are kept for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Reservation {
+pub(super) struct SlotReservation {
     pub(super) app: AppId,
     pub(super) slots: u32,
     /// Since when so many slots are kept, monotonic clock, ms.

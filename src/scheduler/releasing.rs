@@ -5,7 +5,7 @@ use crate::model::{Kind, Now, PerKind, TrackerId, lower, raise};
 
 use super::change::Change;
 use super::fair::starvation::PoolClaims;
-use super::node::{EndedReservation, Reservation};
+use super::node::{EndedReservation, SlotReservation};
 use super::{Allocation, AppId, GroupId, Scheduler, SlotClaim};
 
 impl Scheduler {
@@ -102,7 +102,7 @@ impl Scheduler {
             self.end_reservation(node, kind);
         }
         let (Some(entry), Some(app)) = (self.nodes.get_mut(&node), self.apps.get_mut(&id)) else { return };
-        let reservation = Reservation { app: id, slots, since_mono_ms: now.mono_ms };
+        let reservation = SlotReservation { app: id, slots, since_mono_ms: now.mono_ms };
         if let Some(before) = entry.reserved[kind].replace(reservation) {
             // Other free slots than before: charged apart.
             self.ended_reservations.push(ended(before, kind, node));
@@ -138,8 +138,8 @@ impl Scheduler {
     }
 }
 
-fn ended(reservation: Reservation, kind: Kind, node: TrackerId) -> EndedReservation {
-    let Reservation { app, slots, since_mono_ms } = reservation;
+fn ended(reservation: SlotReservation, kind: Kind, node: TrackerId) -> EndedReservation {
+    let SlotReservation { app, slots, since_mono_ms } = reservation;
     EndedReservation { app, kind, node, slots, since_mono_ms }
 }
 

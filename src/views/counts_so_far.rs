@@ -64,7 +64,7 @@ fn sum_of<'a, T: Default>(sums: &'a mut BTreeMap<Arc<str>, T>, name: &str) -> &'
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{AuditedChange, Preempted, Victim};
+    use crate::engine::{Change, Preempted, Victim};
 
     fn lost(queue: &str, slots: u32, lost_ms: u64) -> Decision {
         let preempted = Preempted {
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn decisions_are_counted_by_kind_and_what_they_cost_by_queue() {
         let mut counts = CountsSoFar::default();
-        let kill = AuditedChange { verb: "kill".to_owned(), user: "root".to_owned(), fields: Vec::new() };
+        let kill = Change { verb: "kill".to_owned(), user: "root".to_owned(), fields: Vec::new() };
         counts.count_decision(&Decision { at_ms: 9, what: Decided::Changed(kill) });
         [lost("bob", 1, 4_000), lost("bob", 2, 500), lost("alice", 1, 7)]
             .iter()

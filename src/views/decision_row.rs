@@ -1,7 +1,7 @@
 //! Decisions as they are shown: with what pays for slots, or without where that is private.
 
-use crate::api::{self, ShortOfSlots};
-use crate::engine::{AuditedChange, Decided, Decision, Preempted, Victim};
+use crate::api::{self, Claimant};
+use crate::engine::{Change, Decided, Decision, Preempted, Victim};
 use crate::model::{FactNumber, JobId};
 use crate::wire::worker_name;
 
@@ -78,7 +78,7 @@ fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money_of: impl
         Victim::Container(container) => container.to_string(),
     };
     // Without a market who lacks slots is no secret.
-    let shown: Vec<&ShortOfSlots> =
+    let shown: Vec<&Claimant> =
         claimants.iter().filter(|claimant| rate.is_none() || sees_money_of(&claimant.queue)).collect();
     let to = match (shown.is_empty(), shown.len() < claimants.len()) {
         (true, _) => "a queue that lacked slots due to it".to_owned(),
@@ -115,15 +115,15 @@ fn preemption_row(row: api::Decision, preempted: &Preempted, sees_money_of: impl
 }
 
 /// Those that lacked slots, in words.
-fn named(claimants: &[&ShortOfSlots]) -> String {
-    let named = claimants.iter().map(|ShortOfSlots { queue, missing, rate }| {
+fn named(claimants: &[&Claimant]) -> String {
+    let named = claimants.iter().map(|Claimant { queue, missing, rate }| {
         let paid = rate.map_or_else(String::new, |rate| format!(" and paid {rate} for a slot"));
         format!("{queue}, which lacked {missing}{paid}")
     });
     named.collect::<Vec<_>>().join("; ")
 }
 
-fn change_row(row: api::Decision, change: &AuditedChange, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
+fn change_row(row: api::Decision, change: &Change, sees_money_of: impl Fn(&str) -> bool) -> api::Decision {
     let queues = ["queue", "from", "to"].iter().filter_map(|name| change.field(name));
     let sees_money = queues.chain([change.user.as_str()]).any(&sees_money_of);
     let shown = change.fields.iter().filter(|(name, _)| sees_money || PUBLIC_FIELDS.contains(&name.as_str()));
@@ -147,7 +147,7 @@ mod tests {
     use crate::model::Credits;
 
     fn preempted(rate: Option<Credits>) -> Decision {
-        let claimant = ShortOfSlots {
+        let claimant = Claimant {
             queue: "alice".to_owned(),
             missing: 3,
             rate: rate.map(|rate| Credits::from_units(3 * rate.units())),
@@ -202,7 +202,7 @@ mod tests {
     fn amounts_and_notes_of_changes_are_shown_with_money_alone() {
         let field = |name: &str, value: &str| (name.to_owned(), value.to_owned());
         let fields = vec![field("queue", "bob"), field("amount", "0.7319"), field("note", "for 0.7319 slots")];
-        let change = AuditedChange { verb: "add-budget".to_owned(), user: "root".to_owned(), fields };
+        let change = Change { verb: "add-budget".to_owned(), user: "root".to_owned(), fields };
         let decision = Decision { at_ms: 9, what: Decided::Changed(change) };
         let row = |sees_money| decision_row(FactNumber(7), &decision, |_: &str| sees_money);
         assert_eq!(

@@ -142,7 +142,8 @@ impl Engine {
         }
     }
 
-    /// Whether a job that was held can keep its deadline still, beside what was promised to others meanwhile.
+    /// Whether a job that was held can keep its deadline still, beside what was promised to others meanwhile: held, it was
+    /// promised nothing.
     ///
     /// # Errors
     /// It cannot; what can be done.

@@ -397,8 +397,10 @@ impl Engine {
         self.config.heartbeat.interval_ms(self.trackers.len(), !has_attempts && !has_waiting)
     }
 
-    /// Processes the last reports of a tracker and removes it. Whether it has received the last answer does not matter: it
-    /// reports what has ended, and what it does not report is gone with it.
+    /// Processes the last heartbeat of a tracker, which reports that nothing runs on it any more, and removes it: so its work
+    /// starts elsewhere at once, not after the expiry interval. The built-in worker sends one when it ends; no stock tracker
+    /// does. Whether it has received the last answer does not matter: it reports what has ended, and what it does not report
+    /// is gone with it.
     pub(super) fn on_sign_off(&mut self, request: HeartbeatRequest, connection: u64, now: Now) -> (Reply, Wait) {
         self.tallies.heartbeats += 1;
         let known = self.trackers.id_of(&request.status.name);

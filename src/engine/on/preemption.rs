@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::api::ShortOfSlots;
+use crate::api::Claimant;
 use crate::engine::core::Engine;
 use crate::engine::state::{Decided, Decision, LogLevel, Preempted, Victim};
 use crate::mapreduce::Job;
@@ -82,16 +82,16 @@ impl Engine {
     }
 
     /// What the queues that lack slots pay.
-    fn claimants(&self, short: &BTreeMap<String, u32>) -> Arc<[ShortOfSlots]> {
+    fn claimants(&self, short: &BTreeMap<String, u32>) -> Arc<[Claimant]> {
         let queues = short.iter().map(|(queue, missing)| {
             let rate = self.rate_in_force(queue);
-            ShortOfSlots { queue: queue.clone(), missing: *missing, rate }
+            Claimant { queue: queue.clone(), missing: *missing, rate }
         });
         Preempted::most_lacking(queues.collect())
     }
 
     /// The decision that these slots go to others, with what both sides pay now; none: nothing holds them any more.
-    fn decide_preemption(&self, victim: Victim, claimants: &Arc<[ShortOfSlots]>, now: Now) -> Option<Decision> {
+    fn decide_preemption(&self, victim: Victim, claimants: &Arc<[Claimant]>, now: Now) -> Option<Decision> {
         let (app, worker, slots, age_ms, lost_ms) = match victim {
             Victim::Attempt(id) => {
                 let job = self.jobs.get(id.task.job)?;
@@ -220,7 +220,9 @@ impl Engine {
         (tracker.at_work, tracker.killed_slots) = (at_work, if is_compatible { PerKind::default() } else { slots });
     }
 
-    /// Chooses victims by the current state, without marking them; none where preemption is only logged.
+    /// Chooses victims under the Fair scheduler by the current state, without marking them (1.2.1 contrib
+    /// `FairScheduler.preemptTasks`): the newest attempts of pools above their fair shares, for pools that have starved longer
+    /// than their timeouts. None where preemption is only logged.
     pub(super) fn choose_fair_victims(&mut self, now: Now) -> ChosenVictims {
         let only_logs = self.fair_config().is_none_or(|fair| fair.only_logs_preemption);
         let mut chosen = ChosenVictims::default();

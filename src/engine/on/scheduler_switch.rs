@@ -131,7 +131,8 @@ impl Engine {
         &self.config.policy
     }
 
-    /// What is in force after [`Self::reload_policy`]; changes nothing.
+    /// What is in force after [`Self::reload_policy`], once the settings of the ruling policy were read again: by an operator's
+    /// switch to what rules, by `refreshQueues`, at SIGHUP. Changes nothing.
     ///
     /// # Errors
     /// The ruling policy refuses the settings.

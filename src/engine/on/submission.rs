@@ -1,5 +1,7 @@
 //! Submission in two phases: the edge reads the files, the engine validates them, the edge writes the system directory,
-//! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state.
+//! the engine accepts the job (1.2.1 `JobTracker.submitJob`). A refusal leaves no state. A job begins once the policy lets
+//! it: until then it is accepted, PREP for clients, without tasks (1.2.1 `EagerTaskInitializationListener`,
+//! `JobInitializationPoller`).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

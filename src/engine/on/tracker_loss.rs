@@ -1,4 +1,5 @@
-//! Loss of trackers (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`).
+//! Loss of trackers (1.2.1 `JobTracker.lostTaskTracker`, `ExpireTrackers`), also of those that a new one on the same machine
+//! says it has cleared up after: killed ones, whose names do not come again since their ports were chosen by the system.
 
 use core::net::IpAddr;
 use std::collections::BTreeSet;

@@ -115,7 +115,8 @@ impl Engine {
         }
     }
 
-    /// Drains a worker, or resumes it, in the name of a caller who is believed: administrators of the cluster may.
+    /// Drains a worker, or resumes it, in the name of a caller who is believed: administrators of the cluster may. Slots of a
+    /// drained one count as little as those of an unhealthy tracker.
     pub(super) fn on_drain_worker(&mut self, worker: &str, is_on: bool, caller: &Caller, now: Now) -> (Reply, Wait) {
         if !self.is_administrator(caller) {
             let text = format!("{} is not authorized to drain or resume workers", caller.user);

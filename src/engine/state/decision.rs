@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::api::ShortOfSlots;
+use crate::api::Claimant;
 use crate::model::{AttemptId, ContainerId, Credits, JobId};
 
 use super::audit_entry::AuditEntry;
@@ -60,7 +60,7 @@ pub(crate) enum Decided {
         to: String,
         by: Arc<str>,
     },
-    Changed(AuditedChange),
+    Changed(Change),
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -87,12 +87,12 @@ pub(crate) struct Preempted {
     pub(crate) lost_ms: u64,
     /// Those that it gave way to, the one that lacked most first.
     #[serde(rename = "for")]
-    pub(crate) claimants: Arc<[ShortOfSlots]>,
+    pub(crate) claimants: Arc<[Claimant]>,
 }
 
 /// What a caller has changed, as the audit log has it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct AuditedChange {
+pub(crate) struct Change {
     pub(crate) verb: String,
     pub(crate) user: String,
     pub(crate) fields: Vec<(String, String)>,
@@ -105,7 +105,7 @@ impl Decision {
             return None;
         }
         let fields = entry.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect();
-        let change = AuditedChange { verb: entry.verb.to_owned(), user: entry.user.clone(), fields };
+        let change = Change { verb: entry.verb.to_owned(), user: entry.user.clone(), fields };
         Some(Self { at_ms, what: Decided::Changed(change) })
     }
 
@@ -132,14 +132,14 @@ impl Decision {
 
 impl Preempted {
     /// Those that lack most, as a preemption names them.
-    pub(crate) fn most_lacking(mut claimants: Vec<ShortOfSlots>) -> Arc<[ShortOfSlots]> {
+    pub(crate) fn most_lacking(mut claimants: Vec<Claimant>) -> Arc<[Claimant]> {
         claimants.sort_by(|one, other| (other.missing, &one.queue).cmp(&(one.missing, &other.queue)));
         claimants.truncate(MOST_CLAIMANTS);
         claimants.into()
     }
 }
 
-impl AuditedChange {
+impl Change {
     pub(crate) fn field(&self, name: &str) -> Option<&str> {
         self.fields.iter().find(|(field, _)| field == name).map(|(_, value)| value.as_str())
     }
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_queues_that_lack_most_are_named() {
-        let queue = |number: u32| ShortOfSlots { queue: format!("q{number}"), missing: number / 2, rate: None };
+        let queue = |number: u32| Claimant { queue: format!("q{number}"), missing: number / 2, rate: None };
         let claimants = Preempted::most_lacking((0..20).map(queue).collect());
         let names: Vec<&str> = claimants.iter().map(|queue| queue.queue.as_str()).collect();
         assert_eq!(names, ["q18", "q19", "q16", "q17", "q14", "q15", "q12", "q13"]);
@@ -192,7 +192,7 @@ mod tests {
             rate: Some(Credits::from_units(7)),
             age_ms: 20,
             lost_ms: 10,
-            claimants: Preempted::most_lacking(vec![ShortOfSlots { queue: "alice".into(), missing: 3, rate: None }]),
+            claimants: Preempted::most_lacking(vec![Claimant { queue: "alice".into(), missing: 3, rate: None }]),
         };
         let decision = Decision { at_ms: 9, what: Decided::Preempted(preempted) };
         let text = serde_json::to_string(&decision).unwrap();

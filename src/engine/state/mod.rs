@@ -46,7 +46,7 @@ pub(crate) use applications::{ContainerNode, GrantedContext};
 pub(crate) use attempt_tallies::{AttemptCounts, AttemptTallies};
 pub(crate) use audit_entry::{AuditEntry, UNKNOWN_USER};
 pub(crate) use cluster::Cluster;
-pub(crate) use decision::{AuditedChange, Decided, Decision, Preempted, Victim};
+pub(crate) use decision::{Change, Decided, Decision, Preempted, Victim};
 pub(crate) use delegation_tokens::{
     DelegationChange, DelegationKey, DelegationToken, DelegationTokens, KEY_BYTES as DELEGATION_KEY_BYTES,
     RestoredDelegation,

@@ -11,8 +11,8 @@ use hyper_util::service::TowerToHyperService;
 use super::super::super::state::JobForms;
 use crate::api::applications::{ApplicationState, ContainerState, ItemRules, Locality, Placement};
 use crate::api::{
-    BoughtSlots, CostSource, CostUnit, ExactDecimal, JobDeadline, PendingReason, PolicyName, ReportedGroup,
-    ReportedJob, SchedulerReport, ShortOfSlots, Sourced, TaskCost,
+    BoughtSlots, Claimant, CostSource, CostUnit, ExactDecimal, JobDeadline, PendingReason, PolicyName, ReportedGroup,
+    ReportedJob, SchedulerReport, Sourced, TaskCost,
 };
 use crate::engine::{
     ApplicationChange, ClusterSnapshot, Container, ContainerCost, ContainerNode, Decided, Decision, Fact,
@@ -400,7 +400,7 @@ fn facts() -> Vec<Fact> {
 
 /// A map of job 2 gave way to another queue.
 pub(super) fn decided() -> Fact {
-    let claimant = ShortOfSlots { queue: "carol".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
+    let claimant = Claimant { queue: "carol".to_owned(), missing: 2, rate: Some(credits("9.7319")) };
     let preempted = Preempted {
         victim: Victim::Attempt(attempt(2, 1)),
         queue: "alice".into(),

@@ -21,13 +21,14 @@ use state::{
 
 pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest, BeatReply, EngineConfig, Event,
-    HeartbeatAnswer, PolicyConfig, QueueConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
+    HeartbeatAnswer, PolicyConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
 pub(crate) use self::core::{
     ApplicationFilter, ApplicationWait, BeatRefusal, ContainerFilter, ContainerSignal, DeadlineFields, DelegationCall,
-    DelegationRequest, EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish,
-    SignedTime, StoreView, SwitchReply,
+    DelegationRequest, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView,
+    SwitchReply,
 };
+pub use crate::model::QueueConfig;
 pub(crate) use crate::scheduler::RequestType;
 pub(crate) use crate::scheduler::constraint::{
     DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost,
@@ -46,10 +47,10 @@ pub(crate) use state::{Application, ContainerNode, GrantSource, ReportTerms, Rep
 pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
 pub(crate) use state::{
     ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, Claimant, ClassCosts, ConnectionStatus,
-    ContainerCost, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
-    DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
-    RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
+    ContainerCost, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange, DelegationKey,
+    DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection, ItemStanding,
+    ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence, RequestRow,
+    RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
     TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows, is_master, names_groups, report_stored,
     shown_id,
 };

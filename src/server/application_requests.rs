@@ -148,15 +148,15 @@ async fn hold(
         let changed = match &waiting {
             Some(waiting) => tokio::select! {
                 changed = next_change(&owner, waiting, until_ms) => changed,
-                () = &mut cut => Change::Over,
+                () = &mut cut => WaitOutcome::Over,
                 () = reply.closed() => return,
             },
-            None => Change::Over,
+            None => WaitOutcome::Over,
         };
         let is_over = match changed {
-            Change::TakenOver => break (Err(ApplicationRefusal::TakenOver(application_of(wait))), taken),
-            Change::News => waits.are_ended(),
-            Change::Over => true,
+            WaitOutcome::TakenOver => break (Err(ApplicationRefusal::TakenOver(application_of(wait))), taken),
+            WaitOutcome::News => waits.are_ended(),
+            WaitOutcome::Over => true,
         };
         let Some((answer, wait_for)) = step(&owner, ApplicationRequest::Waited { wait, is_over }) else { return };
         match wait_of(&answer) {
@@ -194,7 +194,7 @@ async fn answer_when_durable(
 }
 
 /// What became of a request that waits.
-enum Change {
+enum WaitOutcome {
     /// The engine has news, or all waits end.
     News,
     Over,
@@ -202,7 +202,7 @@ enum Change {
     TakenOver,
 }
 
-async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change {
+async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> WaitOutcome {
     let until = owner.clock().instant(until_ms);
     let is_over = tokio::select! {
         () = waiting.changed() => false,
@@ -212,9 +212,9 @@ async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change 
         tokio::time::sleep(TOGETHER).await;
     }
     match waiting.is_taken_over() {
-        true => Change::TakenOver,
-        false if is_over => Change::Over,
-        false => Change::News,
+        true => WaitOutcome::TakenOver,
+        false if is_over => WaitOutcome::Over,
+        false => WaitOutcome::News,
     }
 }
 

@@ -25,12 +25,13 @@ pub(crate) use deadline_fields::DeadlineFields;
 pub(crate) use event::{DelegationCall, DelegationRequest};
 pub use event::{Event, ReadSubmission};
 
+pub(crate) use crate::scheduler::fair::options::FairConfig;
 pub(crate) use event::BeatRefusal;
 pub(crate) use event::SchedulerWish;
 pub use event::{BeatReply, WorkerBeatEvent};
 pub(crate) use group_claim::{GroupUse, due_slots, settings_of_group};
 pub(crate) use inspection::Inspection;
-pub(crate) use policy::{EventLogConfig, FairConfig, Grouping, PolicyChange};
-pub use policy::{PolicyConfig, QueueConfig};
+pub use policy::PolicyConfig;
+pub(crate) use policy::{Grouping, PolicyChange};
 pub use reply::{HeartbeatAnswer, Reply, Step, SubmissionReply};
 pub(crate) use reply::{Read, SwitchReply, Wait};

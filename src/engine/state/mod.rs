@@ -34,11 +34,10 @@ mod trackers;
 pub use access_list::Caller;
 pub(crate) use access_list::{allows, names_groups, written};
 pub(crate) use applications::{
-    Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, ContainerCost, ContainerSettings,
-    ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items, LastReport, Launched, LoweredRows,
-    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
-    Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, is_master, report_stored,
-    shown_id,
+    Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CallResult, ContainerCost, ContainerTotals,
+    EndClass, Headroom, ItemStanding, ItemTrouble, Items, LastReport, Launched, LoweredRows, MeasuredUse,
+    NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES, Standing,
+    SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WantedContainers, WorkerPlace, is_master, report_stored, shown_id,
 };
 pub use applications::{ApplicationChange, ApplicationTallies, Container};
 #[cfg(test)]

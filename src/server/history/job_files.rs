@@ -22,7 +22,7 @@ const USER_FOLDERS: [&str; 2] = ["_logs", "history"];
 
 /// Where files lie, and what they take from the configuration.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct HistoryPlaces {
     pub(super) settings: HistorySettings,
     /// Longest job.xml.
     pub(super) max_conf_bytes: u64,
@@ -42,14 +42,12 @@ pub(super) struct CopyFolder {
     is_made: bool,
 }
 
-pub(super) struct JobFiles<'a> {
-    places: &'a Places,
-    stored: &'a StoredHistory,
-    racks: &'a BTreeMap<String, String>,
-    values: JobValues,
+pub(super) struct JobHistoryFiles<'a> {
+    places: &'a HistoryPlaces,
+    facts: HistoryFacts<'a>,
 }
 
-impl Places {
+impl HistoryPlaces {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.history.clone(),
@@ -62,8 +60,12 @@ impl Places {
     }
 }
 
-impl<'a> JobFiles<'a> {
-    pub(super) fn new(places: &'a Places, stored: &'a StoredHistory, racks: &'a BTreeMap<String, String>) -> Self {
+impl<'a> JobHistoryFiles<'a> {
+    pub(super) fn new(
+        places: &'a HistoryPlaces,
+        stored: &'a StoredHistory,
+        racks: &'a BTreeMap<String, String>,
+    ) -> Self {
         let spec = &stored.job.accepted.spec;
         let values =
             stored.job_xml.as_deref().map(|job_xml| JobValues::read(job_xml, &places.configuration, &spec.user));
@@ -72,23 +74,15 @@ impl<'a> JobFiles<'a> {
             tracing::warn!("the history of {} lacks values of its job.xml: {error}", stored.job.accepted.id);
             JobValues::default()
         });
-        Self { places, stored, racks, values }
+        let facts = HistoryFacts { stored, values, racks, are_acls_enabled: places.are_acls_enabled };
+        Self { places, facts }
     }
 
     /// The lines of the history file.
     pub(super) fn lines(&self) -> io::Result<Vec<u8>> {
         let mut lines = Vec::new();
-        write_history(&self.facts(), &mut lines)?;
+        write_history(&self.facts, &mut lines)?;
         Ok(lines)
-    }
-
-    fn facts(&self) -> HistoryFacts<'_> {
-        HistoryFacts {
-            stored: self.stored,
-            values: &self.values,
-            racks: self.racks,
-            are_acls_enabled: self.places.are_acls_enabled,
-        }
     }
 
     /// URI of the history file in the done folder.
@@ -115,20 +109,20 @@ impl<'a> JobFiles<'a> {
 
     /// Where the user's copy lies; none: the job wants none.
     pub(super) fn copy_folder(&self) -> Result<Option<CopyFolder>, HistoryFileError> {
-        let output = self.stored.job.accepted.spec.output.as_deref();
-        let Some(above) = self.values.user_folder(output) else { return Ok(None) };
+        let output = self.facts.stored.job.accepted.spec.output.as_deref();
+        let Some(above) = self.facts.values.user_folder(output) else { return Ok(None) };
         let above = self.places.configuration.resolve(&above)?;
         match above.namenode() {
             Some(namenode) if !self.places.settings.copy_namenodes.contains(namenode) => {
                 Err(HistoryFileError::UnknownNameNode(namenode.to_string()))
             }
-            _ => Ok(Some(CopyFolder { above, is_made: self.values.user_location.is_some() })),
+            _ => Ok(Some(CopyFolder { above, is_made: self.facts.values.user_location.is_some() })),
         }
     }
 
     /// Writes the copy of the user, unless its job has left no output to which it would belong.
     pub(super) fn write_copy(&self, folder: &CopyFolder, gate: Arc<CopyGate>) -> Result<(), HistoryFileError> {
-        let user = &self.stored.job.accepted.spec.user;
+        let user = &self.facts.stored.job.accepted.spec.user;
         let Some(files) = HistoryFiles::of_user(&self.places.files, user, &folder.above, gate)? else { return Ok(()) };
         if !folder.is_made && !files.has_folder(&folder.above)? {
             return Ok(());
@@ -142,15 +136,15 @@ impl<'a> JobFiles<'a> {
 
     /// The done folder as a URI, then the folders below it.
     fn done_path(&self) -> Vec<String> {
-        let job = self.stored.job.accepted.id;
-        let start_ms = self.stored.run_start_ms.unwrap_or(0);
+        let job = self.facts.stored.job.accepted.id;
+        let start_ms = self.facts.stored.run_start_ms.unwrap_or(0);
         let mut path = vec![self.places.settings.done.to_string()];
-        path.extend(done_folders(&self.places.host, start_ms, job, self.stored.finish_ms));
+        path.extend(done_folders(&self.places.host, start_ms, job, self.facts.stored.finish_ms));
         path
     }
 
     fn file_name(&self) -> String {
-        let accepted = &self.stored.job.accepted;
+        let accepted = &self.facts.stored.job.accepted;
         history_file_name(accepted.id, accepted.submit_ms, &accepted.spec.user, &accepted.spec.name)
     }
 
@@ -160,15 +154,16 @@ impl<'a> JobFiles<'a> {
         folder: &FileUri,
         block_bytes: Option<u64>,
     ) -> Result<(), HistoryFileError> {
-        let facts = self.facts();
         files.write(folder, &self.file_name(), block_bytes, &mut |file| {
-            write_history(&facts, &mut TornWriter { file, has_begun: false })
+            write_history(&self.facts, &mut TornWriter { file, has_begun: false })
         })
     }
 
     fn write_conf(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
-        let Some(job_xml) = &self.stored.job_xml else { return Ok(()) };
-        files.write(folder, &conf_file_name(self.stored.job.accepted.id), None, &mut |file| file.write_all(job_xml))
+        let Some(job_xml) = &self.facts.stored.job_xml else { return Ok(()) };
+        files.write(folder, &conf_file_name(self.facts.stored.job.accepted.id), None, &mut |file| {
+            file.write_all(job_xml)
+        })
     }
 }
 
@@ -215,7 +210,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Reads the files of jobs in the done folder, or what they will be made of.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryContent {
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<HistoryPlaces>,
 }
 
 /// Why there is nothing to read: of the database, or of a file. It becomes a line of the log.
@@ -231,7 +226,7 @@ impl HistoryContent {
         if let Some(stored) = reader.history(id, self.places.max_conf_bytes)? {
             // The racks of its hosts are asked for when the file is written.
             let racks = BTreeMap::new();
-            return Ok(Some(JobFiles::new(&self.places, &stored, &racks).lines()?));
+            return Ok(Some(JobHistoryFiles::new(&self.places, &stored, &racks).lines()?));
         }
         let path = reader.past_place(id)?.and_then(|place| place.history_path);
         path.map(|path| self.read(&path, MOST_BYTES)).transpose()

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::applications::{AskRow, LaunchOnGrant, Placement};
-use crate::model::ApplicationId;
+use crate::model::{ApplicationId, ContainerSettings};
 use crate::scheduler::RequestType;
 
 use super::application::Application;
@@ -12,9 +12,7 @@ use super::change::ApplicationChange;
 use super::items::Items;
 use super::record::{GrantSource, TypeLaunch};
 use super::refusal::BodyFault;
-use super::settings::{
-    ContainerSettings, LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES,
-};
+use super::settings::{LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES};
 use super::table::Applications;
 
 /// A row that may be applied: its number is as the caller sees it.

@@ -20,7 +20,7 @@ use super::serve::ConfigurationArguments;
 use super::staging_line::staging_line;
 use super::tasktracker::run_as_line;
 
-pub(crate) use findings::{Findings, ShownSection, ShownValue, Unused};
+pub(crate) use findings::{Findings, ShownSection, ShownValue};
 
 /// Options of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -216,15 +216,13 @@ impl Daemon {
         Some(run_as_line(&settings.run_as, &settings.user))
     }
 
-    fn not_acted_on(self, configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<Unused> {
+    fn not_acted_on(self, configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<NotActedOn> {
         let mut found = match self {
             Daemon::JobTracker => not_acted_on::of_jobtracker(configuration),
             Daemon::TaskTracker => not_acted_on::of_tasktracker(configuration),
         };
         found.extend(conf_dir.into_iter().flat_map(not_acted_on::of_environment));
-        let unused =
-            |found: NotActedOn| Unused { key: found.key, origin: found.origin.to_string(), instead: found.instead };
-        found.into_iter().map(unused).collect()
+        found
     }
 
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::documented_limits::{self as limits, LimitAction, LimitUnit, Sender};
+use super::documented_limits::{self as limits, DocumentedUnit, LimitAction, Sender};
 use super::keys::{SECTIONS, ValueKind, unused};
 
 const HEAD: &str = "# Configuration
@@ -94,10 +94,10 @@ fn limit_row(limit: &limits::Limit) -> [String; 4] {
         Sender::DataNode => "DataNodes",
     };
     let most = match (limit.unit, limit.max) {
-        (LimitUnit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
-        (LimitUnit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
-        (LimitUnit::Bytes, most) => format!("{most} bytes"),
-        (LimitUnit::Pieces, most) => most.to_string(),
+        (DocumentedUnit::Bytes, most) if most >= 1 << 20 => format!("{} MiB", most >> 20),
+        (DocumentedUnit::Bytes, most) if most >= 1 << 10 && most % (1 << 10) == 0 => format!("{} KiB", most >> 10),
+        (DocumentedUnit::Bytes, most) => format!("{most} bytes"),
+        (DocumentedUnit::Pieces, most) => most.to_string(),
     };
     let beyond = match limit.action {
         LimitAction::Truncate => "the rest is truncated",

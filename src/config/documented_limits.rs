@@ -18,7 +18,7 @@ pub(crate) struct Limit {
     /// The limit, in `unit`.
     pub(crate) max: usize,
     /// The unit of `max`.
-    pub(crate) unit: LimitUnit,
+    pub(crate) unit: DocumentedUnit,
     /// The action beyond the limit.
     pub(crate) action: LimitAction,
 }
@@ -39,7 +39,7 @@ pub(crate) enum Sender {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum LimitUnit {
+pub(crate) enum DocumentedUnit {
     Bytes,
     Pieces,
 }
@@ -118,9 +118,9 @@ pub(crate) const TABLE: &[Limit] = &[
 ];
 
 const fn bytes(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: LimitUnit::Bytes, action }
+    Limit { what, sender, max, unit: DocumentedUnit::Bytes, action }
 }
 
 const fn pieces(what: &'static str, sender: Sender, max: usize, action: LimitAction) -> Limit {
-    Limit { what, sender, max, unit: LimitUnit::Pieces, action }
+    Limit { what, sender, max, unit: DocumentedUnit::Pieces, action }
 }

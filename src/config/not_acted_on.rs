@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use serde::{Serialize, Serializer};
+
 use super::conf_folder::read_optional;
 use super::configuration::Configuration;
 use super::error::Origin;
@@ -16,11 +18,18 @@ const HADOOP_ENV: &str = "hadoop-env.sh";
 /// Keys of Hadoop that nothing acts on yet are in the table of keys; their meanings begin so.
 const NOT_YET: &str = "Not acted on yet. ";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct NotActedOn {
     pub(crate) key: String,
+    /// Where it is set.
+    #[serde(serialize_with = "as_text")]
     pub(crate) origin: Origin,
+    /// What happens instead.
     pub(crate) instead: String,
+}
+
+fn as_text<S: Serializer>(origin: &Origin, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(origin)
 }
 
 const VARIABLES: &[Entry] = &[

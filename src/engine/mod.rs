@@ -21,13 +21,14 @@ use state::{
 
 pub use self::core::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRequest, BeatReply, EngineConfig, Event,
-    HeartbeatAnswer, PolicyConfig, QueueConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
+    HeartbeatAnswer, PolicyConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
 pub(crate) use self::core::{
     ApplicationFilter, ApplicationWait, BeatRefusal, ContainerSignal, DelegationCall, DelegationRequest,
-    EventLogConfig, FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView,
+    FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView,
     SwitchReply, deadline_change,
 };
+pub use crate::model::QueueConfig;
 pub(crate) use crate::scheduler::RequestType;
 pub(crate) use crate::scheduler::constraint::{
     DeadlineChange, DeadlineSpec, Due, InputVolume, JobClass, KeySpread, StatedCost,
@@ -47,7 +48,7 @@ pub(crate) use state::{Application, ContainerNode, GrantedContext, ReportTerms, 
 pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
 pub(crate) use state::{
     ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, ClassCosts, ConnectionStatus, ContainerCost,
-    ContainerFilter, ContainerSettings, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
+    ContainerFilter, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
     DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
     ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
     RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,

@@ -53,13 +53,13 @@ pub(crate) enum FileWarning {
     },
     /// Users that cannot submit.
     #[error("{file} has no queue of {users}; add one: jobtracker queue add NAME", file = .file.display())]
-    UsersWithoutQueue { file: PathBuf, users: Names },
+    UsersWithoutQueue { file: PathBuf, users: ShownNames },
     /// A key that is guessed at once.
     #[error("{file}: the key of {user} is shorter than {LEAST_KEY_BYTES} letters: anybody guesses it; jobtracker user key {user} makes another", file = .file.display())]
     ShortKey { file: PathBuf, user: String },
     /// Each of these users can sign as the others.
     #[error("{file}: {users} have the same key: each of them can sign as the others; jobtracker user key NAME makes another", file = .file.display())]
-    SharedKey { file: PathBuf, users: Names },
+    SharedKey { file: PathBuf, users: ShownNames },
     /// A value that a start accepts.
     #[error("{culprit} {remark}")]
     Value { culprit: Box<NamedValue>, remark: String },
@@ -74,11 +74,11 @@ pub(crate) enum FileWarning {
     Configuration(Warning),
     /// Queues into which no user can submit.
     #[error("{file} has no user for the queues {queues}", file = .file.display())]
-    QueuesWithoutUser { file: PathBuf, queues: Names },
+    QueuesWithoutUser { file: PathBuf, queues: ShownNames },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Names(Vec<String>);
+pub(crate) struct ShownNames(Vec<String>);
 
 /// Bytes of the shortest key that is not named.
 const LEAST_KEY_BYTES: usize = 4;
@@ -190,7 +190,7 @@ impl FileFindings {
             }
         }
         let shared = users_by_key.into_values().filter(|users| users.len() > 1);
-        let shared = shared.filter_map(|users| Names::of(users.into_iter()));
+        let shared = shared.filter_map(|users| ShownNames::of(users.into_iter()));
         self.warnings.extend(shared.map(|users| FileWarning::SharedKey { file: path.to_owned(), users }));
     }
 
@@ -228,22 +228,22 @@ impl FileFindings {
 fn users_without_queue(users: &Acl, queues: &[BudgetLine], budget_file: &Path) -> Option<FileWarning> {
     let queues: BTreeSet<&str> = queues.iter().map(|line| line.queue.as_str()).collect();
     let is_admin = |user: &str| users.get(user).is_some_and(|entry| entry.role == Role::Admin);
-    let names = Names::of(users.users().filter(|user| !is_admin(user) && !queues.contains(user)))?;
+    let names = ShownNames::of(users.users().filter(|user| !is_admin(user) && !queues.contains(user)))?;
     Some(FileWarning::UsersWithoutQueue { file: budget_file.to_owned(), users: names })
 }
 
 fn queues_without_user(users: &Acl, queues: &[BudgetLine], acl_file: &Path) -> Option<FileWarning> {
     let queues = queues.iter().map(|line| line.queue.as_str());
-    let names = Names::of(queues.filter(|queue| users.get(queue).is_none()))?;
+    let names = ShownNames::of(queues.filter(|queue| users.get(queue).is_none()))?;
     Some(FileWarning::QueuesWithoutUser { file: acl_file.to_owned(), queues: names })
 }
 
 /// The names as a text has them; none for none.
 pub(super) fn names_of<'n>(names: impl Iterator<Item = &'n str>) -> Option<String> {
-    Names::of(names).map(|names| names.to_string())
+    ShownNames::of(names).map(|names| names.to_string())
 }
 
-impl Names {
+impl ShownNames {
     /// None for none.
     fn of<'n>(names: impl Iterator<Item = &'n str>) -> Option<Self> {
         let names: Vec<String> = names.map(str::to_owned).collect();
@@ -251,7 +251,7 @@ impl Names {
     }
 }
 
-impl fmt::Display for Names {
+impl fmt::Display for ShownNames {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.0.iter().take(SHOWN_NAMES).map(String::as_str).collect::<Vec<_>>().join(", ");
         match self.0.len().saturating_sub(SHOWN_NAMES) {

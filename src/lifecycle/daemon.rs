@@ -33,13 +33,10 @@ const JOB_ADOPTION_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Everything on the owner's thread.
 pub struct Daemon {
-    owner: Rc<Owner>,
-    dispatcher: Rc<Dispatcher>,
     rpc: Rc<RpcServer<Dispatcher>>,
     effect_handler: EffectHandler,
     effects: mpsc::UnboundedReceiver<Effect>,
     requests: Requests,
-    application_waits: Rc<ApplicationWaits>,
     leftovers: Option<Leftovers>,
     history_writer: HistoryWriter,
     background_tasks: Vec<BackgroundTask>,
@@ -101,25 +98,17 @@ impl Daemon {
         let market_presence = SharedPresence::new(presence_of(&engine));
         sink.append(first_fact, facts);
         let (owner, effects) = Owner::new(engine, sink, clock, rpc_limits.held_bytes);
+        let finished_jobs = || web.as_ref().map(|web| web.finished_jobs.clone());
         let resolver = RackResolver::new(&settings.trackers);
-        let submissions = Submissions::new(owner.clone(), resolver.clone(), settings, acl.clone());
-        let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), rpc_limits.waiting_calls);
+        let submissions = Submissions::new(owner.clone(), resolver.clone(), settings, acl.clone(), finished_jobs());
+        let waiting_calls = rpc_limits.waiting_calls;
+        let dispatcher = Dispatcher::new(owner.clone(), settings, submissions.clone(), waiting_calls, finished_jobs());
         let rpc = Rc::new(RpcServer::new(rpc_limits, clock, dispatcher.clone()));
         let broken_invariants = BrokenInvariants::default();
         let notifier = Rc::new(Notifier::new(Targets::new(&settings.end_notification_targets)));
-        let application_waits = Rc::<ApplicationWaits>::default();
-        let (mut history_writer, user_copies) = HistoryWriter::new(owner.clone(), settings, resolver.clone());
-        if let Some(web) = &web {
-            history_writer.read_by(web.finished_jobs.clone());
-            submissions.find_ids_by(web.finished_jobs.clone());
-            dispatcher.read_finished_jobs_by(web.finished_jobs.clone());
-        }
-        let mut background_tasks: Vec<BackgroundTask> = Vec::new();
-        let views = views.map(|(views, feed)| {
-            owner.set_views(feed.clone());
-            background_tasks.push(Box::pin(feed_views(owner.clone(), feed)));
-            views
-        });
+        let (history_writer, user_copies) =
+            HistoryWriter::new(owner.clone(), settings, resolver.clone(), finished_jobs());
+        let (views, feed) = views.unzip();
         let (handle, requests) = OwnerHandle::new(HandleParts {
             settings,
             store,
@@ -135,9 +124,9 @@ impl Daemon {
             rpc: rpc.meter(),
         });
         let effect_handler = EffectHandler {
-            owner: owner.clone(),
-            dispatcher: dispatcher.clone(),
-            application_waits: application_waits.clone(),
+            owner,
+            dispatcher,
+            application_waits: Rc::default(),
             resolver,
             submissions,
             notifier,
@@ -148,25 +137,13 @@ impl Daemon {
             event_log: EventLog::new(&settings.daemon_user, &settings.rpc_address.host, clock),
             budget_image,
         };
-        (
-            Self {
-                owner,
-                dispatcher,
-                rpc,
-                effect_handler,
-                effects,
-                requests,
-                application_waits,
-                leftovers: None,
-                history_writer,
-                background_tasks,
-            },
-            handle,
-        )
+        let background_tasks = feed.into_iter().map(|feed| fed_views(&effect_handler.owner, feed)).collect();
+        let daemon = Self { rpc, effect_handler, effects, requests, leftovers: None, history_writer, background_tasks };
+        (daemon, handle)
     }
 
     pub fn owner(&self) -> &Rc<Owner> {
-        &self.owner
+        &self.effect_handler.owner
     }
 
     pub(super) fn submissions(&self) -> &Rc<Submissions> {
@@ -178,12 +155,12 @@ impl Daemon {
     }
 
     pub(crate) fn dispatcher(&self) -> &Rc<Dispatcher> {
-        &self.dispatcher
+        &self.effect_handler.dispatcher
     }
 
     pub(super) fn calls(&self) -> Calls {
-        let application_waits = self.application_waits.clone();
-        Calls { owner: self.owner.clone(), rpc: self.rpc.clone(), application_waits }
+        let EffectHandler { owner, application_waits, .. } = &self.effect_handler;
+        Calls { owner: owner.clone(), rpc: self.rpc.clone(), application_waits: application_waits.clone() }
     }
 
     /// Adds a task that runs on the owner's thread while the daemon serves.
@@ -218,7 +195,8 @@ impl Daemon {
         inherited: Vec<InheritedConnection>,
         exit: impl Future<Output = DaemonExit>,
     ) -> Result<Vec<InheritedConnection>, RunError> {
-        let Self { owner, dispatcher, rpc, effect_handler, effects, requests, .. } = self;
+        let Self { rpc, effect_handler, effects, requests, .. } = self;
+        let (owner, dispatcher) = (effect_handler.owner.clone(), effect_handler.dispatcher.clone());
         let serving = requests.serving();
         let resolver = effect_handler.resolver.clone();
         let mut tasks = JoinSet::new();
@@ -227,8 +205,8 @@ impl Daemon {
         tasks.spawn_local(rpc.clone().sweep());
         tasks.spawn_local(dispatcher.clone().resolve_hosts());
         tasks.spawn_local(dispatcher.clone().end_held_beats());
-        let thread =
-            OwnerThread { owner: owner.clone(), dispatcher: dispatcher.clone(), waits: self.application_waits };
+        let waits = effect_handler.application_waits.clone();
+        let thread = OwnerThread { owner: owner.clone(), dispatcher: dispatcher.clone(), waits };
         spawn_clients(&mut tasks, dispatcher, self.leftovers, &effect_handler.submissions);
         tasks.spawn_local(self.history_writer.run());
         for task in self.background_tasks {
@@ -267,6 +245,12 @@ impl Daemon {
         resolver.stop();
         served
     }
+}
+
+/// Says to the views what is no fact.
+fn fed_views(owner: &Rc<Owner>, feed: ViewsFeed) -> BackgroundTask {
+    owner.set_views(feed.clone());
+    Box::pin(feed_views(owner.clone(), feed))
 }
 
 fn inherit_connections(owner: &Owner, rpc: &RpcServer<Dispatcher>, inherited: Vec<InheritedConnection>) {

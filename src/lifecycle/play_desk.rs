@@ -42,13 +42,13 @@ const SETTABLE: &str = "KEY=VALUE on a line of its own, with a key of the config
 pub(super) struct PlayDesk {
     sources: LoadOptions,
     database: PathBuf,
-    runs: Arc<Mutex<Runs>>,
+    runs: Arc<Mutex<KeptRuns>>,
     is_closed: Arc<AtomicBool>,
 }
 
 /// The newest last.
 #[derive(Debug, Default)]
-struct Runs {
+struct KeptRuns {
     begun: u64,
     all: Vec<PlayRun>,
 }
@@ -143,11 +143,11 @@ impl fmt::Debug for PlayDesk {
     }
 }
 
-fn lock(runs: &Mutex<Runs>) -> MutexGuard<'_, Runs> {
+fn lock(runs: &Mutex<KeptRuns>) -> MutexGuard<'_, KeptRuns> {
     runs.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Runs {
+impl KeptRuns {
     fn begin(&mut self, form: PlayForm, by: &str, begun_ms: i64) -> String {
         self.begun += 1;
         // Another run of the daemon counts from 1 again.

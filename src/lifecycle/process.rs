@@ -12,7 +12,7 @@ use crate::model::JobId;
 use crate::server::{AclFile, host_lists, make_directories};
 use crate::store::check_schema;
 
-use super::handover::{Control, InheritedState, Offer, Predecessor, SchedulerCall, UpgradeRequest};
+use super::handover::{Control, HandoverState, Offer, Predecessor, SchedulerCall, UpgradeRequest};
 use super::ports::OpenPort;
 use super::serve_error::ServeError;
 use super::service_notifier::ServiceNotifier;
@@ -122,7 +122,7 @@ impl<'a> DaemonProcess<'a> {
         let (rpc, http) =
             check_takeover(settings, offer).inspect_err(|error| predecessor.refuse(&error.to_string()))?;
         let failed = |error: std::io::Error| ServeError::TakeOver(error.to_string());
-        let InheritedState { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
+        let HandoverState { rpc: theirs, http: their_http, control, connections, trackers, open_ids } =
             predecessor.receive_state().map_err(failed)?;
         let ports = Ports {
             rpc: rpc.unwrap_or_else(|| OpenPort::of(theirs, offer.rpc.bound)),

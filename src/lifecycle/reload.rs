@@ -14,9 +14,7 @@ use crate::config::settings::{LoadOptions, ProxyUsers, reread};
 use crate::config::{Configuration, Settings, keys};
 use crate::engine::{Event, FairConfig, HostLists, PolicyConfig, QueueConfig, Refusal, Reply};
 use crate::model::counted;
-use crate::server::{
-    AclFile, Dispatcher, Owner, ReloadCounts, host_lists, queue_configs, reread_policy, scheduler_class,
-};
+use crate::server::{AclFile, Dispatcher, Owner, ReloadCounts, host_lists, reread_policy, scheduler_class};
 
 use super::check_start::check_files;
 use super::service_notifier::ServiceNotifier;
@@ -260,7 +258,8 @@ fn read(
     let listed = listed.map_or_else(String::new, |setting| setting.culprit().to_string());
     let believed_hosts = settings.job_changes.hosts;
     let (proxy_users, service_policy) = (settings.proxy_users, settings.service_policy);
-    let (queues, policy) = (queue_configs(&read.queues), reread_policy(&read));
+    let policy = reread_policy(&read);
+    let queues = read.queues.queues;
     Ok(ReloadedFiles {
         queues,
         policy,

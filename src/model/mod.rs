@@ -57,6 +57,7 @@ pub use queue_name::QueueName;
 pub(crate) use queue_name::QueueNameError;
 pub(crate) use secrets::SESSION_KEY_BYTES;
 pub use secrets::{ApplicationSecret, SessionKey};
+pub use settings::{ContainerSettings, QueueConfig};
 pub(crate) use settings::{CounterLimits, DelegationSettings};
 pub(crate) use side_by_side::row_at;
 pub use states::{AttemptState, Priority, RunState};

@@ -32,7 +32,7 @@ type Resolve = Box<dyn Fn(String) -> Resolving>;
 type Resolving = Pin<Box<dyn Future<Output = io::Result<Vec<IpAddr>>>>>;
 
 /// The hosts whose TaskTrackers are served.
-pub(super) struct Admission {
+pub(super) struct TrackerAdmission {
     clock: Clock,
     listed: Option<Listed>,
     /// When the next refusal may be logged, ms of the monotonic clock.
@@ -77,7 +77,7 @@ pub(super) enum Admitted {
     Unknown,
 }
 
-impl Admission {
+impl TrackerAdmission {
     /// Admission as configured; [`Self::set_list`] sets the list.
     pub(super) fn new(admitted: AdmittedTrackers, clock: Clock) -> Self {
         Self::with_resolver(admitted, clock, Box::new(|host| Box::pin(addresses(host))))
@@ -270,7 +270,7 @@ mod tests {
             self.known.borrow_mut().insert(name.to_owned(), ip(address));
         }
 
-        fn admission(&self) -> Rc<Admission> {
+        fn admission(&self) -> Rc<TrackerAdmission> {
             let names = self.clone();
             let resolve = move |name: String| -> Resolving {
                 let names = names.clone();
@@ -284,7 +284,7 @@ mod tests {
                 })
             };
             let admission =
-                Rc::new(Admission::with_resolver(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
+                Rc::new(TrackerAdmission::with_resolver(AdmittedTrackers::Listed, Clock::start(), Box::new(resolve)));
             tokio::task::spawn_local(admission.clone().resolve());
             admission
         }

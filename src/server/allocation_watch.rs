@@ -20,7 +20,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 
 /// Watches while the daemon serves; idle under another policy.
 pub(crate) struct AllocationWatch {
-    settings: FairSettings,
+    /// As a key names it.
+    named: Option<PathBuf>,
     conf_dir: Option<PathBuf>,
     file: PathBuf,
     owner: Rc<Owner>,
@@ -29,11 +30,11 @@ pub(crate) struct AllocationWatch {
 impl AllocationWatch {
     /// None where no file could be named: no conf folder, or keys of the Fair scheduler that it would refuse.
     pub(crate) fn new(settings: &Settings, owner: Rc<Owner>) -> Option<Self> {
-        let fair = FairSettings::from_configuration(&settings.configuration).ok()?;
+        let named = FairSettings::from_configuration(&settings.configuration).ok()?.allocation_file;
         let conf_dir = settings.conf_dir.clone();
         let of_folder = conf_dir.as_ref().map(|folder| folder.join(ALLOCATION_FILE));
-        let file = fair.allocation_file.clone().or(of_folder)?;
-        Some(Self { settings: fair, conf_dir, file, owner })
+        let file = named.clone().or(of_folder)?;
+        Some(Self { named, conf_dir, file, owner })
     }
 
     /// Never completes.
@@ -57,8 +58,8 @@ impl AllocationWatch {
     }
 
     async fn load(&self, rule: &mut ReloadRule, now_wall_ms: i64) {
-        let (settings, conf_dir) = (self.settings.clone(), self.conf_dir.clone());
-        let read = move || read_allocation_file(&settings, conf_dir.as_deref());
+        let (named, conf_dir) = (self.named.clone(), self.conf_dir.clone());
+        let read = move || read_allocation_file(named.as_deref(), conf_dir.as_deref());
         match tokio::task::spawn_blocking(read).await {
             Ok(Ok((allocations, warnings))) => {
                 rule.on_loaded(now_wall_ms);

@@ -12,7 +12,7 @@ use crate::config::keys;
 use crate::config::settings::ApplicationKeys;
 use crate::engine::{
     ApplicationAnswer, ApplicationCaller, ApplicationQuestion, ApplicationRefusal, ApplicationRequest, ApplicationWait,
-    Event, Reply,
+    Caller, Event, Reply,
 };
 use crate::http::cut_short;
 use crate::model::{ApplicationId, FactNumber};
@@ -53,12 +53,15 @@ impl ApplicationOfWeb {
     /// Passes the request to the engine; what takes longer becomes one of `in_hand`.
     pub(super) fn ask(mut self, thread: OwnerThread, in_hand: &mut JoinSet<()>) {
         let OwnerThread { owner, dispatcher, waits } = thread;
-        match self.submitter().filter(|user| dispatcher.needs_groups_to_submit(user)) {
+        let submitter = self.submitter().map(|caller| caller.user.clone());
+        match submitter.filter(|user| dispatcher.needs_groups_to_submit(user)) {
             None => drop(self.take(&owner, &waits).map(|answering| in_hand.spawn_local(answering))),
             Some(user) => {
                 in_hand.spawn_local(async move {
                     let groups = dispatcher.groups_of(None, &user).await;
-                    self.set_groups(groups);
+                    if let Some(caller) = self.submitter() {
+                        caller.groups = groups;
+                    }
                     if let Some(answering) = self.take(&owner, &waits) {
                         answering.await;
                     }
@@ -68,20 +71,14 @@ impl ApplicationOfWeb {
     }
 
     /// The user who submits an application.
-    fn submitter(&self) -> Option<Arc<str>> {
-        match &self.request {
+    fn submitter(&mut self) -> Option<&mut Caller> {
+        match &mut self.request {
             ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, question }
                 if matches!(**question, ApplicationQuestion::Submit { .. }) =>
             {
-                Some(caller.user.clone())
+                Some(caller)
             }
             _ => None,
-        }
-    }
-
-    fn set_groups(&mut self, groups: Arc<[String]>) {
-        if let ApplicationRequest::Asked { caller: ApplicationCaller::User { caller, .. }, .. } = &mut self.request {
-            caller.groups = groups;
         }
     }
 
@@ -148,15 +145,15 @@ async fn hold(
         let changed = match &waiting {
             Some(waiting) => tokio::select! {
                 changed = next_change(&owner, waiting, until_ms) => changed,
-                () = &mut cut => Change::Over,
+                () = &mut cut => WaitOutcome::Over,
                 () = reply.closed() => return,
             },
-            None => Change::Over,
+            None => WaitOutcome::Over,
         };
         let is_over = match changed {
-            Change::TakenOver => break (Err(ApplicationRefusal::TakenOver(application_of(wait))), taken),
-            Change::News => waits.are_ended(),
-            Change::Over => true,
+            WaitOutcome::TakenOver => break (Err(ApplicationRefusal::TakenOver(application_of(wait))), taken),
+            WaitOutcome::News => waits.are_ended(),
+            WaitOutcome::Over => true,
         };
         let Some((answer, wait_for)) = step(&owner, ApplicationRequest::Waited { wait, is_over }) else { return };
         match wait_of(&answer) {
@@ -194,7 +191,7 @@ async fn answer_when_durable(
 }
 
 /// What became of a request that waits.
-enum Change {
+enum WaitOutcome {
     /// The engine has news, or all waits end.
     News,
     Over,
@@ -202,7 +199,7 @@ enum Change {
     TakenOver,
 }
 
-async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change {
+async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> WaitOutcome {
     let until = owner.clock().instant(until_ms);
     let is_over = tokio::select! {
         () = waiting.changed() => false,
@@ -212,9 +209,9 @@ async fn next_change(owner: &Owner, waiting: &Waiting, until_ms: u64) -> Change 
         tokio::time::sleep(TOGETHER).await;
     }
     match waiting.is_taken_over() {
-        true => Change::TakenOver,
-        false if is_over => Change::Over,
-        false => Change::News,
+        true => WaitOutcome::TakenOver,
+        false if is_over => WaitOutcome::Over,
+        false => WaitOutcome::News,
     }
 }
 

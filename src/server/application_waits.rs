@@ -18,12 +18,12 @@ pub(super) const TOGETHER: Duration = Duration::from_millis(5);
 
 #[derive(Debug, Default)]
 pub(crate) struct ApplicationWaits {
-    waiting: RefCell<BTreeMap<ApplicationId, Vec<Rc<WaitingRequest>>>>,
+    waiting: RefCell<BTreeMap<ApplicationId, Vec<Rc<HeldRequest>>>>,
     are_ended: Cell<bool>,
 }
 
 #[derive(Debug)]
-pub(super) struct WaitingRequest {
+pub(super) struct HeldRequest {
     wait: ApplicationWait,
     is_taken_over: Cell<bool>,
     changed: Notify,
@@ -33,7 +33,7 @@ pub(super) struct WaitingRequest {
 #[derive(Debug)]
 pub(super) struct Waiting {
     waits: Rc<ApplicationWaits>,
-    request: Rc<WaitingRequest>,
+    request: Rc<HeldRequest>,
 }
 
 impl ApplicationWaits {
@@ -65,7 +65,7 @@ impl ApplicationWaits {
         if self.are_ended.get() {
             return None;
         }
-        let request = Rc::new(WaitingRequest { wait, is_taken_over: Cell::new(false), changed: Notify::new() });
+        let request = Rc::new(HeldRequest { wait, is_taken_over: Cell::new(false), changed: Notify::new() });
         self.waiting.borrow_mut().entry(application_of(wait)).or_default().push(request.clone());
         Some(Waiting { waits: self.clone(), request })
     }
@@ -82,7 +82,7 @@ impl ApplicationWaits {
         }
     }
 
-    fn remove(&self, request: &Rc<WaitingRequest>) {
+    fn remove(&self, request: &Rc<HeldRequest>) {
         let mut waiting = self.waiting.borrow_mut();
         let application = application_of(request.wait);
         if let Some(of_application) = waiting.get_mut(&application) {

@@ -17,12 +17,12 @@ use crate::wire::limits::excerpt;
 use crate::wire::protocol::Protocol;
 
 use super::audit_log::{AuditLog, write_audit_line};
-use super::groups::Groups;
+use super::groups::UserGroups;
 use super::host_addresses::HostAddresses;
 
 pub(super) struct ConnectionPolicy {
     rules: RefCell<Rc<Rules>>,
-    groups: Rc<Groups>,
+    groups: Rc<UserGroups>,
     addresses: HostAddresses,
     log: RefCell<AuditLog>,
     clock: Clock,
@@ -40,7 +40,7 @@ impl ConnectionPolicy {
     pub(super) fn new(
         proxy_users: ProxyUsers,
         service: Option<ServicePolicy>,
-        groups: Rc<Groups>,
+        groups: Rc<UserGroups>,
         clock: Clock,
     ) -> Rc<Self> {
         Rc::new(Self {
@@ -190,7 +190,7 @@ mod tests {
             ("no-host", ProxyUser { groups: NameList::All, hosts: named(&[]) }),
         ];
         let users = users.into_iter().map(|(name, user)| (name.to_owned(), user)).collect();
-        ConnectionPolicy::new(users, service, Rc::new(Groups::new(300)), Clock::start())
+        ConnectionPolicy::new(users, service, Rc::new(UserGroups::new(300)), Clock::start())
     }
 
     async fn proxied(real: &str, user: &str, address: &str) -> Result<(), String> {

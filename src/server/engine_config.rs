@@ -6,24 +6,18 @@ use std::sync::Arc;
 
 use crate::api::PolicyName;
 use crate::config::Settings;
-use crate::config::settings::fair::FairPreemption;
 use crate::config::settings::reread::QueuesAndScheduler;
 use crate::config::settings::{
-    CAPACITY_CLASS, CONSTRAINT_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS, FairSchedulerSettings, MarketSettings,
-    QueueState, Queues, SchedulerKind, TrackerSettings,
+    CAPACITY_CLASS, CONSTRAINT_CLASS, DYNAMIC_CLASS, FAIR_CLASS, FIFO_CLASS, MarketSettings, SchedulerKind,
+    TrackerSettings,
 };
 use crate::engine::{
-    ContainerSettings, EngineConfig, EventLogConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits,
-    PolicyConfig, QueueConfig, SchedulerChoice,
+    EngineConfig, FairConfig, FaultConfig, HeartbeatConfig, HostLists, Limits, PolicyConfig, SchedulerChoice,
 };
 use crate::fs::{FsError, open_named_by_conf};
 use crate::market::MarketConfig;
-use crate::model::{Identifier, PerKind};
-use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
-use crate::scheduler::fair::load_cap::LoadCap;
-use crate::scheduler::fair::locality_wait::LocalityDelayRule;
-use crate::scheduler::fair::options::{FairOptions, JobOrdering};
-use crate::scheduler::fair::weight::{NewJobBoost, WeightRule};
+use crate::model::{ContainerSettings, Identifier, PerKind};
+use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::{CacheLevels, FifoOptions};
 
 /// Maximum size of a host list, bytes.
@@ -56,7 +50,7 @@ pub fn engine_config(
         deadlines: settings.deadlines,
         choice: SchedulerChoice::of_configuration(settings.scheduler.class_name(), wall_ms),
         market: settings.market.as_ref().map(market_config),
-        queues: queue_configs(&settings.queues),
+        queues: settings.queues.queues.clone(),
         acls_enabled: settings.queues.acls_enabled,
         needs_signatures: settings.job_changes.are_signed,
         accepts_recorded: false,
@@ -64,7 +58,12 @@ pub fn engine_config(
         daemon_user: settings.daemon_user.clone(),
         max_tasks_per_job: settings.job_limits.max_tasks,
         limits: limits(settings),
-        containers: container_settings(settings),
+        // The web address is the configured one, which may be on any port.
+        containers: ContainerSettings {
+            server: settings.http_address.to_string(),
+            over_kept: settings.job_limits.finished_jobs_kept,
+            ..settings.containers.clone()
+        },
         heartbeat: HeartbeatConfig {
             min_interval_ms: u32::try_from(settings.heartbeat.min_interval_ms).unwrap_or(u32::MAX),
             in_second: settings.heartbeat.heartbeats_in_second,
@@ -95,24 +94,6 @@ fn limits(settings: &Settings) -> Limits {
     }
 }
 
-/// The web address is the configured one, which may be on any port.
-fn container_settings(settings: &Settings) -> ContainerSettings {
-    let containers = &settings.containers;
-    ContainerSettings {
-        is_enabled: containers.is_enabled,
-        minimum: containers.minimum,
-        maximum: containers.maximum,
-        slot: containers.slot,
-        launch_expiry_ms: containers.launch_expiry_ms,
-        max_kill_grace_ms: containers.max_kill_grace_ms,
-        max_per_application: containers.max_per_application,
-        locality_delay: containers.locality_delay,
-        signature_window_ms: containers.signature_window_ms,
-        server: settings.http_address.to_string(),
-        over_kept: settings.job_limits.finished_jobs_kept,
-    }
-}
-
 /// The policy of a scheduler with its settings.
 pub(crate) fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> PolicyConfig {
     match scheduler {
@@ -123,7 +104,10 @@ pub(crate) fn policy(scheduler: &SchedulerKind, heartbeat_interval_ms: u64) -> P
         SchedulerKind::Capacity(capacity) => {
             PolicyConfig::Capacity { config: Arc::clone(&capacity.config), is_compatible: capacity.is_compatible }
         }
-        SchedulerKind::Fair(fair) => PolicyConfig::Fair(fair_config(fair, heartbeat_interval_ms)),
+        SchedulerKind::Fair(fair) => {
+            let options = FairOptions { heartbeat_interval_ms, ..fair.options };
+            PolicyConfig::Fair(FairConfig { options, ..FairConfig::clone(fair) })
+        }
         SchedulerKind::Constraint(config) => PolicyConfig::Constraint(*config),
         SchedulerKind::Dynamic(dynamic) => PolicyConfig::Dynamic {
             alloc_interval_ms: dynamic.alloc_interval_ms,
@@ -148,60 +132,12 @@ pub(crate) fn scheduler_class(policy: &PolicyConfig) -> &'static str {
     }
 }
 
-fn fair_config(fair: &FairSchedulerSettings, heartbeat_interval_ms: u64) -> FairConfig {
-    let settings = &fair.settings;
-    let preempts = settings.preemption != FairPreemption::Off;
-    FairConfig {
-        options: FairOptions {
-            heartbeat_caps: HeartbeatCaps { assigns_multiple: settings.assigns_multiple, max: settings.max_assigned },
-            load_cap: LoadCap::new(settings.load_max_diff),
-            weights: WeightRule {
-                is_size_based: settings.has_size_based_weights,
-                new_job_boost: settings.new_job_boost.map(|(factor, duration_ms)| NewJobBoost { factor, duration_ms }),
-            },
-            delays: LocalityDelayRule {
-                node_ms: settings.locality_delay_node_ms,
-                rack_ms: settings.locality_delay_rack_ms,
-            },
-            heartbeat_interval_ms,
-            preempts,
-            update_interval_ms: settings.update_interval_ms,
-            ordering: match settings.is_ordered_by_deficit {
-                true => JobOrdering::Deficit,
-                false => JobOrdering::Fair,
-            },
-            is_compatible: fair.is_compatible,
-        },
-        allocations: Arc::clone(&fair.allocations),
-        pool_name_property: settings.pool_name_property.clone(),
-        allows_undeclared_pools: settings.allows_undeclared_pools,
-        preemption_interval_ms: preempts.then_some(settings.preemption_interval_ms),
-        only_logs_preemption: settings.preemption == FairPreemption::OnlyLog,
-        event_log: settings.event_log.as_ref().map(|log| EventLogConfig {
-            directory: log.event_log_dir.as_path().into(),
-            dump_interval_ms: log.dump_interval_ms,
-        }),
-    }
-}
-
 fn market_config(market: &MarketSettings) -> MarketConfig {
     MarketConfig {
         signature_window_ms: market.signature_window_ms,
         job_signature_uses: market.job_signature_uses,
         job_signature_window_ms: market.job_signature_window_ms,
     }
-}
-
-/// The engine's queue configurations.
-pub(crate) fn queue_configs(queues: &Queues) -> Vec<QueueConfig> {
-    let queues = queues.queues.iter();
-    let config = queues.map(|queue| QueueConfig {
-        name: queue.name.clone(),
-        running: queue.state == QueueState::Running,
-        submit_acl: queue.submit_acl.clone(),
-        administer_acl: queue.administer_acl.clone(),
-    });
-    config.collect()
 }
 
 /// Reads the host lists. Blocking.

@@ -20,7 +20,7 @@ use crate::web::{
     StockRead,
 };
 
-use super::ledger_reads::Ledger;
+use super::ledger_reads::LedgerReads;
 use super::shown_jobs::{MOST_LIVE, counters_of, detail_of, events_of, read_on_pool};
 use super::stock_of_web::shown_properties;
 
@@ -31,7 +31,7 @@ const MOST_CONF_BYTES: u64 = 64 << 20;
 pub(crate) struct FileOwner {
     file: PathBuf,
     views: Arc<StoredViews>,
-    ledger: Ledger,
+    ledger: LedgerReads,
     opened: Arc<StateFile>,
     market: MarketPresence,
     /// Whether jobs are shown whatever their access lists say.
@@ -57,7 +57,7 @@ impl FileOwner {
         Self {
             file: file.to_owned(),
             views: Arc::new(StoredViews::new(&model, scheduler, totals)),
-            ledger: Ledger::new(opened.ledger().with_container_slot(container_slot)),
+            ledger: LedgerReads::new(opened.ledger().with_container_slot(container_slot)),
             opened: Arc::new(opened),
             shows_all,
             market: match (has_accounts, scheduler.policy) {

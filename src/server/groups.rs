@@ -33,10 +33,10 @@ const NEW_NAMES: (u32, Duration) = (100, Duration::from_millis(100));
 const REMEMBERED_ADDRESSES: usize = 1_000;
 
 #[derive(Debug)]
-pub(super) struct Groups {
+pub(super) struct UserGroups {
     program: &'static str,
     valid_for: Duration,
-    known: RefCell<Known>,
+    known: RefCell<CachedGroups>,
     permits: Semaphore,
     /// By origin: when its burst will be full again at the rate of [`NEW_NAMES`].
     rates: RefCell<BTreeMap<u128, Instant>>,
@@ -44,7 +44,7 @@ pub(super) struct Groups {
 
 /// Answers by user. Least recently used users are removed first.
 #[derive(Debug, Default)]
-struct Known {
+struct CachedGroups {
     recent: BTreeMap<Arc<str>, Answer>,
     older: BTreeMap<Arc<str>, Answer>,
 }
@@ -58,7 +58,7 @@ struct Known {
 )]
 pub(super) struct TooManyNames;
 
-impl Known {
+impl CachedGroups {
     fn get(&mut self, user: &str) -> Option<&Answer> {
         if let Some((user, answer)) = self.older.remove_entry(user) {
             self.put(user, answer);
@@ -75,7 +75,7 @@ impl Known {
     }
 }
 
-impl Groups {
+impl UserGroups {
     /// Caches answers for `cache_s` seconds (`hadoop.security.groups.cache.secs`).
     pub(super) fn new(cache_s: u64) -> Self {
         Self {
@@ -150,7 +150,7 @@ impl Groups {
     }
 
     pub(super) fn forget(&self) {
-        *self.known.borrow_mut() = Known::default();
+        *self.known.borrow_mut() = CachedGroups::default();
     }
 }
 
@@ -172,11 +172,11 @@ mod tests {
     use super::*;
     use std::os::unix::fs::PermissionsExt;
 
-    fn groups(folder: &tempfile::TempDir, script: &str, cache_s: u64) -> Groups {
+    fn groups(folder: &tempfile::TempDir, script: &str, cache_s: u64) -> UserGroups {
         let path = folder.path().join("id");
         std::fs::write(&path, format!("#!/bin/sh\necho \"$@\" >> \"$0.asked\"\n{script}\n")).unwrap();
         std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
-        Groups { program: path.display().to_string().leak(), ..Groups::new(cache_s) }
+        UserGroups { program: path.display().to_string().leak(), ..UserGroups::new(cache_s) }
     }
 
     fn asked(folder: &tempfile::TempDir) -> Vec<String> {
@@ -228,7 +228,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_machine_knows_its_own_users() {
-        let groups = Groups::new(300).of(&"root".into(), 1).await.unwrap();
+        let groups = UserGroups::new(300).of(&"root".into(), 1).await.unwrap();
         assert!(groups.contains(&"root".to_owned()), "{groups:?}");
     }
 
@@ -252,7 +252,7 @@ mod tests {
 
     #[tokio::test]
     async fn many_names_displace_only_users_without_lookups() {
-        let mut known = Known::default();
+        let mut known = CachedGroups::default();
         known.put("alice".into(), Answer::default());
         for number in 0..4 * REMEMBERED_USERS {
             known.put(format!("u{number}").into(), Answer::default());

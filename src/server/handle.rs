@@ -41,7 +41,7 @@ use super::health::HealthSources;
 use super::history::{HistoryContent, HistoryWriter};
 use super::job_files_of_web::{JobFilesOfWeb, no_job_files, refused_upload};
 use super::job_requests::{change_job, change_starts, check_view_logs, explain};
-use super::ledger_reads::Ledger;
+use super::ledger_reads::LedgerReads;
 use super::market_request::{job_request, market_request};
 use super::meters::{Meters, ReloadCounts};
 use super::owner_requests::{RequestSender, Requests};
@@ -64,10 +64,11 @@ pub struct OwnerHandle {
     acl: Option<Arc<AclFile>>,
     store: watch::Receiver<Durable>,
     views: Option<ViewsReader>,
-    ledger: Option<Ledger>,
+    ledger: Option<LedgerReads>,
     health: HealthSources,
     pub(super) history_content: Option<HistoryContent>,
     pub(super) job_sources: JobSources,
+    map_inputs: MapInputs,
     job_files: Option<JobFilesOfWeb>,
     pub(super) application_users: ApplicationUsers,
     pub(super) applications_on_disk: Option<ApplicationsOnDisk>,
@@ -153,10 +154,11 @@ impl OwnerHandle {
             acl,
             store,
             views: parts.views,
-            ledger: web.map(|web| Ledger::new(web.ledger.clone())),
+            ledger: web.map(|web| LedgerReads::new(web.ledger.clone())),
             health,
             history_content: Some(history_writer.content()),
-            job_sources: JobSources::new(web.map(|web| web.finished_jobs.clone()), MapInputs::new(settings)),
+            job_sources: JobSources::new(web.map(|web| web.finished_jobs.clone())),
+            map_inputs: MapInputs::new(settings),
             job_files: web.map(|web| JobFilesOfWeb::new(submissions, web.upload_rules.clone(), web.port)),
             application_users,
             applications_on_disk: web.map(|web| web.applications_on_disk.clone()),
@@ -177,7 +179,7 @@ impl OwnerHandle {
     /// Reads the ledger on a thread of the pool, within the concurrency limit.
     async fn read_ledger<T: Send + 'static>(
         &self,
-        limit: impl FnOnce(&Ledger) -> &Arc<Semaphore>,
+        limit: impl FnOnce(&LedgerReads) -> &Arc<Semaphore>,
         read: impl FnOnce(&LedgerReader) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, LedgerUnreadable> {
         match &self.ledger {
@@ -340,7 +342,7 @@ impl crate::web::Owner for OwnerHandle {
                 stored.map(|stored| stored_attempts(&stored, TaskCursor(first))).unwrap_or_default()
             }
             () if is_over => (attempts.into_iter().map(|(attempt, _)| attempt).collect(), next),
-            () => (self.job_sources.inputs.add_to(job, &user, submit_dir, attempts).await, next),
+            () => (self.map_inputs.add_to(job, &user, submit_dir, attempts).await, next),
         };
         Ok(Ok(Some(JobTasks { job, state: state.to_owned(), user, output, attempts, next })))
     }

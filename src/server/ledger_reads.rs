@@ -12,14 +12,14 @@ const STATEMENTS_AT_ONE_TIME: usize = 2;
 
 /// Reader of statements and histories, with its concurrency limits.
 #[derive(Clone, Debug)]
-pub(super) struct Ledger {
+pub(super) struct LedgerReads {
     reader: LedgerReader,
     pub(super) statements: Arc<Semaphore>,
     /// Prices are public, so they have a limit of their own: signed requests do not wait behind them.
     pub(super) prices: Arc<Semaphore>,
 }
 
-impl Ledger {
+impl LedgerReads {
     pub(super) fn new(reader: LedgerReader) -> Self {
         let statements = Arc::new(Semaphore::new(STATEMENTS_AT_ONE_TIME));
         Self { reader, statements, prices: Arc::new(Semaphore::new(1)) }

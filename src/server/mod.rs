@@ -63,7 +63,7 @@ pub(crate) use dispatch::Dispatcher;
 pub(crate) use effects::EffectHandler;
 pub(crate) use end_notification::{Notifier, Targets};
 pub use engine_config::engine_config;
-pub(crate) use engine_config::{HostsError, host_lists, no_minute, queue_configs, reread_policy, scheduler_class};
+pub(crate) use engine_config::{HostsError, host_lists, no_minute, reread_policy, scheduler_class};
 pub(crate) use event_log::EventLog;
 pub(crate) use file_owner::FileOwner;
 pub(crate) use handle::HandleParts;

@@ -16,8 +16,6 @@ use crate::views::JobView;
 use crate::web::{LedgerUnreadable, OwnerGone};
 use crate::wire::{Counters, TaskCompletionEvent, worker_name};
 
-use super::submission::MapInputs;
-
 /// Most attempts of a job that a page is made of.
 const MOST_ATTEMPTS: usize = 20_000;
 /// Most attempts that hold slots, on a page.
@@ -26,18 +24,16 @@ pub(super) const MOST_LIVE: usize = 50_000;
 /// Concurrent reads of one kind.
 const READS_AT_ONE_TIME: usize = 2;
 
-/// Where else than in the owner's memory jobs are read.
+/// The database, where jobs of before a restart are read, few at a time.
 #[derive(Clone, Debug)]
 pub(crate) struct JobSources {
     finished: Option<FinishedJobReader>,
-    /// The files of submitted jobs.
-    pub(super) inputs: MapInputs,
     permits: Arc<Semaphore>,
 }
 
 impl JobSources {
-    pub(super) fn new(finished: Option<FinishedJobReader>, inputs: MapInputs) -> Self {
-        Self { finished, inputs, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
+    pub(super) fn new(finished: Option<FinishedJobReader>) -> Self {
+        Self { finished, permits: Arc::new(Semaphore::new(READS_AT_ONE_TIME)) }
     }
 
     /// The database of finished jobs, where there is one.

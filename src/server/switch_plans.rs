@@ -17,7 +17,7 @@ use crate::store::{BudgetBackEnd as _, CommandBackEnd, Health, PostgresBackEnd, 
 use crate::web::{OwnerGone, PlanQuestion, PlanRefusal};
 
 use super::acl_file::AclFile;
-use super::engine_config::{policy, queue_configs};
+use super::engine_config::policy;
 use super::owner::Owner;
 use super::owner_requests::OwnerThread;
 
@@ -138,7 +138,7 @@ pub(crate) fn read_wish(
         configured: configured.value.trim().to_owned(),
         by,
         policy,
-        queues: queue_configs(&settings.queues),
+        queues: settings.queues.queues.clone(),
         move_to,
         first_budgets,
     };

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 
+use crate::config::not_acted_on::NotActedOn;
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(crate) struct Findings {
     /// The conf folder; none in standalone mode.
@@ -15,7 +17,7 @@ pub(crate) struct Findings {
     pub(crate) set: usize,
     pub(crate) sections: Vec<ShownSection>,
     pub(crate) warnings: Vec<String>,
-    pub(crate) not_acted_on: Vec<Unused>,
+    pub(crate) not_acted_on: Vec<NotActedOn>,
     /// The user as which a tasktracker runs jobs; none for a JobTracker, and where the daemon would not start.
     pub(crate) runs_as: Option<String>,
     /// How the files of jobs reach a JobTracker of this user; none for a tasktracker, and where the daemon would not start.
@@ -46,15 +48,6 @@ pub(crate) struct ShownValue {
     /// Where it is set: `FILE:LINE`, `-D`, `default` or `standalone default`.
     pub(crate) origin: String,
     pub(crate) is_default: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Unused {
-    pub(crate) key: String,
-    /// Where it is set.
-    pub(crate) origin: String,
-    /// What happens instead.
-    pub(crate) instead: String,
 }
 
 impl Findings {
@@ -91,7 +84,7 @@ impl Findings {
         if let Some(grade) = &self.exposure {
             line(&mut text, format_args!("exposure: grade {grade} ({} open doors)", self.open_doors.len()));
         }
-        for Unused { key, origin, instead } in &self.not_acted_on {
+        for NotActedOn { key, origin, instead } in &self.not_acted_on {
             line(&mut text, format_args!("not acted on: {origin}: {key}: {instead}"));
         }
         if let Some(runs_as) = &self.runs_as {

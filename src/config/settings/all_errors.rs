@@ -7,12 +7,13 @@ use crate::config::environment::web_host_names;
 use crate::config::error::ConfigError;
 use crate::config::keys;
 
+use super::containers::container_settings;
 use super::named_files::{files_of_containers, files_of_market, files_of_trackers};
 use super::trackers::version_and_build;
 use super::{
-    ContainerSettings, Directories, HeartbeatSettings, HistorySettings, HttpLimits, JobChangeSettings, JobLimits,
-    LoadOptions, MarketSettings, MemorySettings, PageLoginSettings, Queues, RpcSettings, SchedulerKind, Settings,
-    TrackerSettings, check_ports, http_address, rpc_address, scheduler,
+    Directories, HeartbeatSettings, HistorySettings, HttpLimits, JobChangeSettings, JobLimits, LoadOptions,
+    MarketSettings, MemorySettings, PageLoginSettings, Queues, RpcSettings, SchedulerKind, Settings, TrackerSettings,
+    check_ports, http_address, rpc_address, scheduler,
 };
 
 /// Errors, each once.
@@ -90,8 +91,13 @@ impl Errors {
         let trackers = self.collect(TrackerSettings::from_configuration(configuration));
         let mut of_files = files_of_market(configuration, market.flatten().as_ref(), is_for_signatures);
         of_files.extend(trackers.iter().flat_map(|trackers| files_of_trackers(configuration, trackers)));
-        let containers = self.collect(ContainerSettings::from_configuration(configuration));
-        of_files.extend(containers.and_then(|containers| files_of_containers(configuration, &containers)));
+        let acl_file = self.collect(configuration.local_path(&keys::CONTAINERS_ACL_FILE));
+        let containers = self.collect(container_settings(configuration)).zip(acl_file);
+        of_files.extend(
+            containers.and_then(|(containers, acl_file)| {
+                files_of_containers(configuration, &containers, acl_file.as_deref())
+            }),
+        );
         for error in of_files {
             self.collect::<()>(Err(error));
         }

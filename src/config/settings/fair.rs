@@ -9,52 +9,25 @@ use crate::config::error::{ConfigError, Origin, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::config::xml::decode;
-use crate::model::{PartsPerMillion, PerKind};
+use crate::model::PerKind;
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::allocations::Allocations;
+use crate::scheduler::fair::heartbeat_plan::HeartbeatCaps;
+use crate::scheduler::fair::load_cap::LoadCap;
+use crate::scheduler::fair::locality_wait::LocalityDelayRule;
+use crate::scheduler::fair::options::{EventLogConfig, FairConfig, FairOptions, JobOrdering};
+use crate::scheduler::fair::weight::{NewJobBoost, WeightRule};
 
 /// Class name of the booster of new jobs.
 const BOOSTER_CLASS: &str = "org.apache.hadoop.mapred.NewJobWeightBooster";
 const LOAD_MANAGER_CLASS: &str = "org.apache.hadoop.mapred.CapBasedLoadManager";
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct FairSettings {
     /// The allocation file; none: `fair-scheduler.xml` in the conf folder, if that exists.
     pub(crate) allocation_file: Option<PathBuf>,
-    pub(crate) pool_name_property: String,
-    pub(crate) allows_undeclared_pools: bool,
-    pub(crate) assigns_multiple: bool,
-    /// Most tasks of each kind in one heartbeat; none: all free slots.
-    pub(crate) max_assigned: PerKind<Option<u32>>,
-    /// Whether larger jobs weigh more.
-    pub(crate) has_size_based_weights: bool,
-    /// Factor on the weight of new jobs, and for how long a job is new, ms; none: no boost.
-    pub(crate) new_job_boost: Option<(PartsPerMillion, u64)>,
-    /// Share of its slots by which a tracker may exceed its part of the load.
-    pub(crate) load_max_diff: PartsPerMillion,
-    /// Time that a job waits for a slot on a host with its data, ms; none: by the heartbeat interval.
-    pub(crate) locality_delay_node_ms: Option<u64>,
-    /// Time that it then waits for a slot in a rack with its data, ms; none: by the heartbeat interval.
-    pub(crate) locality_delay_rack_ms: Option<u64>,
-    pub(crate) preemption: FairPreemption,
-    pub(crate) preemption_interval_ms: u64,
-    pub(crate) update_interval_ms: u64,
-    pub(crate) is_ordered_by_deficit: bool,
-    /// The event log; none: not written.
-    pub(crate) event_log: Option<FairEventLog>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum FairPreemption {
-    Off,
-    OnlyLog,
-    On,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FairEventLog {
-    pub(crate) event_log_dir: PathBuf,
-    pub(crate) dump_interval_ms: u64,
+    /// All but what the allocation file says, whether it is compatible, and the interval of heartbeats.
+    pub(crate) config: FairConfig,
 }
 
 impl FairSettings {
@@ -69,59 +42,69 @@ impl FairSettings {
             Ok(configuration.limit(key, 0)?.or(configuration.limit(&keys::FAIR_LOCALITY_DELAY, 0)?))
         };
         let ordering = configuration.required(&keys::FAIR_ORDERING)?;
-        Ok(Self {
-            allocation_file: configuration.local_path(&keys::FAIR_ALLOCATION_FILE)?,
-            pool_name_property: configuration.required(&keys::FAIR_POOL_NAME_PROPERTY)?.value,
-            allows_undeclared_pools: configuration.flag(&keys::FAIR_ALLOW_UNDECLARED_POOLS)?,
+        let allocation_file = configuration.local_path(&keys::FAIR_ALLOCATION_FILE)?;
+        let pool_name_property = configuration.required(&keys::FAIR_POOL_NAME_PROPERTY)?.value;
+        let allows_undeclared_pools = configuration.flag(&keys::FAIR_ALLOW_UNDECLARED_POOLS)?;
+        let heartbeat_caps = HeartbeatCaps {
             assigns_multiple: configuration.flag(&keys::FAIR_ASSIGN_MULTIPLE)?,
-            max_assigned: PerKind::new(
-                most(&keys::FAIR_ASSIGN_MULTIPLE_MAPS)?,
-                most(&keys::FAIR_ASSIGN_MULTIPLE_REDUCES)?,
-            ),
-            has_size_based_weights: configuration.flag(&keys::FAIR_SIZE_BASED_WEIGHT)?,
-            new_job_boost: new_job_boost(configuration)?,
-            load_max_diff: configuration.ratio(&keys::FAIR_LOAD_MAX_DIFF)?,
-            locality_delay_node_ms: delay_ms(&keys::FAIR_LOCALITY_DELAY_NODE)?,
-            locality_delay_rack_ms: delay_ms(&keys::FAIR_LOCALITY_DELAY_RACK)?,
-            preemption: FairPreemption::from_configuration(configuration)?,
-            preemption_interval_ms: configuration.number(&keys::FAIR_PREEMPTION_INTERVAL)?,
-            update_interval_ms: configuration.number(&keys::FAIR_UPDATE_INTERVAL)?,
-            is_ordered_by_deficit: ordering.value.trim() == "deficit",
-            event_log: FairEventLog::from_configuration(configuration)?,
-        })
-    }
-}
-
-impl FairPreemption {
-    fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
-        let is_only_log = configuration.flag(&keys::FAIR_PREEMPTION_ONLY_LOG)?;
-        Ok(match configuration.flag(&keys::FAIR_PREEMPTION)? {
-            false => Self::Off,
-            true if is_only_log => Self::OnlyLog,
-            true => Self::On,
-        })
-    }
-}
-
-impl FairEventLog {
-    fn from_configuration(configuration: &Configuration) -> Result<Option<Self>, ConfigError> {
-        if !configuration.flag(&keys::FAIR_EVENT_LOG_ENABLED)? {
-            return Ok(None);
-        }
-        let event_log_dir = match configuration.local_path(&keys::FAIR_EVENT_LOG_LOCATION)? {
-            Some(folder) => folder,
-            None => configuration.required_local_path(&keys::HADOOP_LOG_DIR)?.join("fairscheduler"),
+            max: PerKind::new(most(&keys::FAIR_ASSIGN_MULTIPLE_MAPS)?, most(&keys::FAIR_ASSIGN_MULTIPLE_REDUCES)?),
         };
-        Ok(Some(Self { event_log_dir, dump_interval_ms: configuration.number(&keys::FAIR_DUMP_INTERVAL)? }))
+        let weights = WeightRule {
+            is_size_based: configuration.flag(&keys::FAIR_SIZE_BASED_WEIGHT)?,
+            new_job_boost: new_job_boost(configuration)?,
+        };
+        let load_cap = LoadCap::new(configuration.ratio(&keys::FAIR_LOAD_MAX_DIFF)?);
+        let delays = LocalityDelayRule {
+            node_ms: delay_ms(&keys::FAIR_LOCALITY_DELAY_NODE)?,
+            rack_ms: delay_ms(&keys::FAIR_LOCALITY_DELAY_RACK)?,
+        };
+        let only_logs_preemption = configuration.flag(&keys::FAIR_PREEMPTION_ONLY_LOG)?;
+        let preempts = configuration.flag(&keys::FAIR_PREEMPTION)?;
+        let preemption_interval_ms = preempts.then_some(configuration.number(&keys::FAIR_PREEMPTION_INTERVAL)?);
+        let options = FairOptions {
+            heartbeat_caps,
+            load_cap,
+            weights,
+            delays,
+            preempts,
+            update_interval_ms: configuration.number(&keys::FAIR_UPDATE_INTERVAL)?,
+            ordering: match ordering.value.trim() {
+                "deficit" => JobOrdering::Deficit,
+                _ => JobOrdering::Fair,
+            },
+            ..FairOptions::default()
+        };
+        let config = FairConfig {
+            options,
+            allocations: Arc::default(),
+            pool_name_property,
+            allows_undeclared_pools,
+            preemption_interval_ms,
+            only_logs_preemption: preempts && only_logs_preemption,
+            event_log: event_log(configuration)?,
+        };
+        Ok(Self { allocation_file, config })
     }
 }
 
-fn new_job_boost(configuration: &Configuration) -> Result<Option<(PartsPerMillion, u64)>, ConfigError> {
+fn event_log(configuration: &Configuration) -> Result<Option<EventLogConfig>, ConfigError> {
+    if !configuration.flag(&keys::FAIR_EVENT_LOG_ENABLED)? {
+        return Ok(None);
+    }
+    let folder = match configuration.local_path(&keys::FAIR_EVENT_LOG_LOCATION)? {
+        Some(folder) => folder,
+        None => configuration.required_local_path(&keys::HADOOP_LOG_DIR)?.join("fairscheduler"),
+    };
+    let dump_interval_ms = configuration.number(&keys::FAIR_DUMP_INTERVAL)?;
+    Ok(Some(EventLogConfig { directory: folder.into(), dump_interval_ms }))
+}
+
+fn new_job_boost(configuration: &Configuration) -> Result<Option<NewJobBoost>, ConfigError> {
     let (factor, duration_ms) =
         (configuration.ratio(&keys::FAIR_BOOST_FACTOR)?, configuration.number(&keys::FAIR_BOOST_DURATION)?);
     let Some(adjuster) = configuration.checked(&keys::FAIR_WEIGHT_ADJUSTER)? else { return Ok(None) };
     match adjuster.value.trim() {
-        BOOSTER_CLASS => Ok(Some((factor, duration_ms))),
+        BOOSTER_CLASS => Ok(Some(NewJobBoost { factor, duration_ms })),
         _ => Err(adjuster.bad_value(format!("{BOOSTER_CLASS}, the only available one"))),
     }
 }
@@ -132,15 +115,15 @@ pub(crate) const ALLOCATION_FILE: &str = "fair-scheduler.xml";
 /// Reads the allocation file that a key names, else the one of the conf folder. None is there: no pool is declared.
 /// Errors: [`ConfigError`] with file and line: unreadable, not text, malformed, or refused; a file that a key names is missing.
 pub(crate) fn read_allocation_file(
-    settings: &FairSettings,
+    named: Option<&Path>,
     conf_dir: Option<&Path>,
 ) -> Result<(Allocations, Vec<Warning>), ConfigError> {
     let of_folder = || conf_dir.map(|folder| folder.join(ALLOCATION_FILE));
-    let Some(path) = settings.allocation_file.clone().or_else(of_folder) else { return Ok(Default::default()) };
+    let Some(path) = named.map(Path::to_owned).or_else(of_folder) else { return Ok(Default::default()) };
     let file: Arc<str> = path.display().to_string().into();
     match read_optional(&path, &file)? {
         Some(bytes) => parse_allocation_file(&file, &bytes),
-        None if settings.allocation_file.is_none() => Ok(Default::default()),
+        None if named.is_none() => Ok(Default::default()),
         None => Err(ConfigError::NoAllocationFile { file }),
     }
 }
@@ -158,6 +141,8 @@ fn parse_allocation_file(file: &Arc<str>, bytes: &[u8]) -> Result<(Allocations, 
 
 #[cfg(test)]
 mod tests {
+    use crate::model::PartsPerMillion;
+
     use super::*;
 
     fn settings(overrides: &[&str]) -> Result<FairSettings, String> {
@@ -170,20 +155,24 @@ mod tests {
     fn every_key_has_its_default() {
         let expected = FairSettings {
             allocation_file: None,
-            pool_name_property: "user.name".to_owned(),
-            allows_undeclared_pools: true,
-            assigns_multiple: true,
-            max_assigned: PerKind::new(None, None),
-            has_size_based_weights: false,
-            new_job_boost: None,
-            load_max_diff: PartsPerMillion(0),
-            locality_delay_node_ms: None,
-            locality_delay_rack_ms: None,
-            preemption: FairPreemption::Off,
-            preemption_interval_ms: 15_000,
-            update_interval_ms: 500,
-            is_ordered_by_deficit: false,
-            event_log: None,
+            config: FairConfig {
+                options: FairOptions {
+                    heartbeat_caps: HeartbeatCaps { assigns_multiple: true, max: PerKind::new(None, None) },
+                    load_cap: LoadCap::new(PartsPerMillion(0)),
+                    weights: WeightRule { is_size_based: false, new_job_boost: None },
+                    delays: LocalityDelayRule { node_ms: None, rack_ms: None },
+                    preempts: false,
+                    update_interval_ms: 500,
+                    ordering: JobOrdering::Fair,
+                    ..FairOptions::default()
+                },
+                allocations: Arc::default(),
+                pool_name_property: "user.name".to_owned(),
+                allows_undeclared_pools: true,
+                preemption_interval_ms: None,
+                only_logs_preemption: false,
+                event_log: None,
+            },
         };
         assert_eq!(settings(&[]), Ok(expected));
     }
@@ -192,8 +181,8 @@ mod tests {
     #[test]
     fn a_delay_that_is_set_holds_and_the_common_one_fills_the_other() {
         let delays = |overrides: &[&str]| {
-            let settings = settings(overrides).unwrap();
-            (settings.locality_delay_node_ms, settings.locality_delay_rack_ms)
+            let delays = settings(overrides).unwrap().config.options.delays;
+            (delays.node_ms, delays.rack_ms)
         };
         assert_eq!(delays(&["mapred.fairscheduler.locality.delay.node=7"]), (Some(7), None));
         let both = ["mapred.fairscheduler.locality.delay=5", "mapred.fairscheduler.locality.delay.rack=9"];
@@ -212,13 +201,17 @@ mod tests {
             "mapred.fairscheduler.load.max.diff=0.2",
             "mapred.fairscheduler.ordering=deficit",
         ]);
-        let all = all.unwrap();
-        assert_eq!(all.new_job_boost, Some((PartsPerMillion(3_000_000), 300_000)));
-        assert_eq!(all.preemption, FairPreemption::OnlyLog);
-        let event_log = FairEventLog { event_log_dir: "/logs/fairscheduler".into(), dump_interval_ms: 10_000 };
+        let all = all.unwrap().config;
+        let boost = NewJobBoost { factor: PartsPerMillion(3_000_000), duration_ms: 300_000 };
+        assert_eq!(all.options.weights.new_job_boost, Some(boost));
+        assert!(all.options.preempts && all.only_logs_preemption);
+        assert_eq!(all.preemption_interval_ms, Some(15_000));
+        let directory = Path::new("/logs/fairscheduler").into();
+        let event_log = EventLogConfig { directory, dump_interval_ms: 10_000 };
         assert_eq!(all.event_log, Some(event_log));
-        assert_eq!((all.max_assigned, all.load_max_diff.0), (PerKind::new(Some(4), None), 200_000));
-        assert!(all.is_ordered_by_deficit);
+        assert_eq!(all.options.heartbeat_caps.max, PerKind::new(Some(4), None));
+        assert_eq!(all.options.load_cap, LoadCap::new(PartsPerMillion(200_000)));
+        assert_eq!(all.options.ordering, JobOrdering::Deficit);
     }
 
     #[test]

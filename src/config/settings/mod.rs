@@ -22,24 +22,25 @@ use std::sync::Arc;
 
 pub(crate) use callers::{JobChangeSettings, NameList, PageLoginSettings, ProxyUser, ProxyUsers};
 pub(crate) use client_addresses::ClientAddresses;
-pub(crate) use containers::{ApplicationKeys, ContainerSettings};
+pub(crate) use containers::ApplicationKeys;
+use containers::container_settings;
 pub(crate) use directories::Directories;
 pub(crate) use history::HistorySettings;
 pub(crate) use limits::{HttpLimits, JobLimits, MemorySettings, RpcSettings, UploadLimits};
 pub(crate) use market::{BudgetStoreKind, MarketSettings};
 pub use market::{PostgresSettings, SslMode};
-pub(crate) use queues::{QueueState, Queues};
+pub(crate) use queues::Queues;
 #[cfg(test)]
 pub(crate) use scheduler::DynamicSettings;
 pub use scheduler::{CAPACITY_CLASS, FAIR_CLASS, FIFO_CLASS, SchedulerName};
-pub(crate) use scheduler::{CONSTRAINT_CLASS, DYNAMIC_CLASS, FairSchedulerSettings, SchedulerKind, UnknownScheduler};
+pub(crate) use scheduler::{CONSTRAINT_CLASS, DYNAMIC_CLASS, SchedulerKind, UnknownScheduler};
 pub(crate) use scheduler_keys::scheduler_keys;
 pub(crate) use trackers::{AdmittedTrackers, HeartbeatSettings, TrackerSettings};
 
 use client_addresses::{check_ports, http_address, rpc_address};
 
 use crate::fs::FileSystems;
-use crate::model::DelegationSettings;
+use crate::model::{ContainerSettings, DelegationSettings};
 use crate::scheduler::constraint::ConstraintConfig;
 
 use super::conf_folder::add_files;
@@ -164,7 +165,10 @@ pub struct Settings {
     pub(crate) market: Option<MarketSettings>,
     /// Who may submit and change jobs.
     pub(crate) job_changes: JobChangeSettings,
+    /// All but the address of this daemon and how many applications stay in memory.
     pub(crate) containers: ContainerSettings,
+    /// The file of users, roles and keys of applications; none: that of the market.
+    pub(crate) containers_acl_file: Option<PathBuf>,
     pub(crate) queues: Queues,
     pub(crate) proxy_users: ProxyUsers,
     /// Who may use which protocol; none: service-level authorization is off.
@@ -206,7 +210,7 @@ impl Settings {
             &settings.scheduler,
             settings.market.as_ref(),
             settings.job_changes.are_signed,
-            &settings.containers,
+            (&settings.containers, settings.containers_acl_file.as_deref()),
         )?);
         Ok((settings, warnings))
     }
@@ -225,10 +229,8 @@ impl Settings {
             SchedulerKind::from_configuration(&configuration, conf_dir.as_deref(), &queues)?;
         let (version, build_version) = trackers::version_and_build(&configuration)?;
         let daemon_user = configuration.property("user.name").unwrap_or_default().to_owned();
-        let conf_dir_of_policy = conf_dir.clone();
         let settings = Settings {
             sources: LoadOptions { conf_dir: conf_dir.clone(), ..LoadOptions::default() },
-            conf_dir,
             rpc_address,
             http_address: http_address(&configuration)?,
             web_hosts: web_host_names(&configuration)?,
@@ -242,11 +244,13 @@ impl Settings {
             deadlines: scheduler::constraint_config(&configuration)?,
             market: MarketSettings::find(&configuration, &scheduler, job_changes.are_signed)?,
             scheduler,
-            containers: ContainerSettings::from_configuration(&configuration)?,
+            containers: container_settings(&configuration)?,
+            containers_acl_file: configuration.local_path(&keys::CONTAINERS_ACL_FILE)?,
             job_changes,
             queues,
             proxy_users: callers::proxy_users(&configuration)?,
-            service_policy: ServicePolicy::read(configuration.clone(), conf_dir_of_policy.as_deref())?,
+            service_policy: ServicePolicy::read(configuration.clone(), conf_dir.as_deref())?,
+            conf_dir,
             heartbeat: HeartbeatSettings::from_configuration(&configuration)?,
             trackers: TrackerSettings::from_configuration(&configuration)?,
             delegation: delegation(&configuration)?,
@@ -273,12 +277,15 @@ impl Settings {
         warnings.extend(contradictions::of_jobtracker(&settings.configuration, settings.market.is_some()));
         Ok((settings, warnings))
     }
-}
 
-impl Settings {
     #[must_use]
     pub(crate) fn application_keys(&self) -> ApplicationKeys {
-        ApplicationKeys::new(&self.containers, self.market.as_ref())
+        if !self.containers.is_enabled {
+            return ApplicationKeys::Off;
+        }
+        let of_market = || self.market.as_ref().map(|market| market.acl_file.clone());
+        let file = self.containers_acl_file.clone().or_else(of_market);
+        file.map_or(ApplicationKeys::Loopback, ApplicationKeys::File)
     }
 }
 

@@ -8,8 +8,9 @@ use crate::config::error::{ConfigError, Warning};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::open_named_by_conf;
+use crate::model::ContainerSettings;
 
-use super::{ContainerSettings, MarketSettings, SchedulerKind, TrackerSettings};
+use super::{MarketSettings, SchedulerKind, TrackerSettings};
 
 pub(super) fn check_named_files(
     configuration: &Configuration,
@@ -17,12 +18,12 @@ pub(super) fn check_named_files(
     scheduler: &SchedulerKind,
     market: Option<&MarketSettings>,
     are_changes_signed: bool,
-    containers: &ContainerSettings,
+    (containers, containers_acl_file): (&ContainerSettings, Option<&Path>),
 ) -> Result<Vec<Warning>, ConfigError> {
     let is_for_signatures = are_changes_signed && !matches!(scheduler, SchedulerKind::Dynamic(_));
     let errors = files_of_trackers(configuration, trackers).into_iter();
     let errors = errors.chain(files_of_market(configuration, market, is_for_signatures));
-    let mut errors = errors.chain(files_of_containers(configuration, containers));
+    let mut errors = errors.chain(files_of_containers(configuration, containers, containers_acl_file));
     errors.next().map_or(Ok(()), Err)?;
     warn_of_budget_file(configuration, scheduler, market)
 }
@@ -43,8 +44,9 @@ pub(super) fn files_of_trackers(configuration: &Configuration, trackers: &Tracke
 pub(super) fn files_of_containers(
     configuration: &Configuration,
     containers: &ContainerSettings,
+    acl_file: Option<&Path>,
 ) -> Option<ConfigError> {
-    let path = containers.acl_file.as_deref().filter(|_| containers.is_enabled);
+    let path = acl_file.filter(|_| containers.is_enabled);
     let expected = "a readable file with a line `USER ROLE KEY` for each user, such as `root admin SECRET`";
     check_readable(configuration, &keys::CONTAINERS_ACL_FILE, path, expected).err()
 }

@@ -3,29 +3,12 @@
 use crate::config::configuration::Configuration;
 use crate::config::error::ConfigError;
 use crate::config::keys;
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum QueueState {
-    #[default]
-    Running,
-    /// It refuses new jobs; its jobs continue.
-    Stopped,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QueueSettings {
-    pub(crate) name: String,
-    /// Whether it accepts new jobs.
-    pub(crate) state: QueueState,
-    /// Users and groups that may submit: `user,user group,group`; `*`: all, a blank: none.
-    pub(crate) submit_acl: String,
-    pub(crate) administer_acl: String,
-}
+use crate::model::QueueConfig;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Queues {
     /// In the order of `mapred.queue.names`, each name once.
-    pub(crate) queues: Vec<QueueSettings>,
+    pub(crate) queues: Vec<QueueConfig>,
     pub(crate) acls_enabled: bool,
     /// Users and groups that may do everything; a blank: only the user of the daemon.
     pub(crate) administrators_acl: String,
@@ -35,7 +18,7 @@ pub(crate) struct Queues {
 
 impl Queues {
     pub(super) fn from_configuration(configuration: &Configuration) -> Result<Self, ConfigError> {
-        let mut queues: Vec<QueueSettings> = Vec::new();
+        let mut queues: Vec<QueueConfig> = Vec::new();
         for name in configuration.list(&keys::QUEUE_NAMES)? {
             if queues.iter().all(|queue| queue.name != name) {
                 queues.push(queue(configuration, name)?);
@@ -48,9 +31,7 @@ impl Queues {
             groups_cache_s: configuration.number(&keys::GROUPS_CACHE)?,
         })
     }
-}
 
-impl Queues {
     /// The queues of a configuration in which something else about them is wrong.
     pub(super) fn of_names(configuration: &Configuration) -> Result<Self, ConfigError> {
         let mut names = Configuration::default();
@@ -62,17 +43,17 @@ impl Queues {
     }
 }
 
-fn queue(configuration: &Configuration, name: String) -> Result<QueueSettings, ConfigError> {
+fn queue(configuration: &Configuration, name: String) -> Result<QueueConfig, ConfigError> {
     let acl =
         |key| Ok(configuration.queue_setting(key, &name)?.map_or_else(|| "*".to_owned(), |setting| setting.value));
     let (submit_acl, administer_acl) = (acl(&keys::QUEUE_ACL_SUBMIT)?, acl(&keys::QUEUE_ACL_ADMINISTER)?);
-    let state = match configuration.queue_setting(&keys::QUEUE_STATE, &name)? {
-        None => QueueState::Running,
+    let running = match configuration.queue_setting(&keys::QUEUE_STATE, &name)? {
+        None => true,
         Some(setting) => match setting.value.trim() {
-            "RUNNING" => QueueState::Running,
-            "STOPPED" => QueueState::Stopped,
+            "RUNNING" => true,
+            "STOPPED" => false,
             _ => return Err(setting.bad_value(keys::QUEUE_STATE.kind.to_string())),
         },
     };
-    Ok(QueueSettings { name, state, submit_acl, administer_acl })
+    Ok(QueueConfig { name, running, submit_acl, administer_acl })
 }

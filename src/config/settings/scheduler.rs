@@ -14,7 +14,7 @@ use crate::scheduler::capacity::CapacityConfig;
 use crate::scheduler::constraint::{
     AdmissionRule, AdmissionSlots, ConstraintConfig, Costs, HistoryConfig, Model, OnMissed, Strategy,
 };
-use crate::scheduler::fair::allocations::Allocations;
+use crate::scheduler::fair::options::FairConfig;
 
 use super::fair::FairSettings;
 use super::{MemorySettings, Queues};
@@ -62,11 +62,11 @@ impl std::str::FromStr for SchedulerName {
     }
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum SchedulerKind {
     Fifo(FifoSettings),
     Capacity(CapacitySettings),
-    Fair(FairSchedulerSettings),
+    Fair(Box<FairConfig>),
     Constraint(ConstraintConfig),
     Dynamic(DynamicSettings),
 }
@@ -83,14 +83,6 @@ pub(crate) struct FifoSettings {
 pub(crate) struct CapacitySettings {
     /// Queues and limits, from `capacity-scheduler.xml`.
     pub(crate) config: Arc<CapacityConfig>,
-    /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
-    pub(crate) is_compatible: bool,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct FairSchedulerSettings {
-    pub(crate) settings: Box<FairSettings>,
-    pub(crate) allocations: Arc<Allocations>,
     /// Whether tasks are assigned exactly as in Hadoop 1.2.1, even if slower.
     pub(crate) is_compatible: bool,
 }
@@ -129,7 +121,7 @@ impl SchedulerKind {
                 .map(|queues| warnings_of_capacity_file(conf_dir, configuration.properties(), &names(&queues)))
                 .unwrap_or_default(),
             FAIR_CLASS => FairSettings::from_configuration(configuration)
-                .and_then(|settings| read_allocation_file(&settings, conf_dir))
+                .and_then(|settings| read_allocation_file(settings.allocation_file.as_deref(), conf_dir))
                 .map(|(_, warnings)| warnings)
                 .unwrap_or_default(),
             _ => Vec::new(),
@@ -158,15 +150,15 @@ impl SchedulerKind {
                 (SchedulerKind::Capacity(settings), warnings)
             }
             FAIR_CLASS => {
-                let settings = Box::new(FairSettings::from_configuration(configuration)?);
-                let read = read_allocation_file(&settings, conf_dir);
+                let FairSettings { allocation_file, mut config } = FairSettings::from_configuration(configuration)?;
+                let read = read_allocation_file(allocation_file.as_deref(), conf_dir);
                 let (allocations, warnings) = read.map_err(|error| match error {
                     ConfigError::NoAllocationFile { file } => no_allocation_file(configuration, &file),
                     error => error,
                 })?;
-                let (allocations, is_compatible) = (Arc::new(allocations), is_compatible()?);
-                let settings = FairSchedulerSettings { settings, allocations, is_compatible };
-                (SchedulerKind::Fair(settings), warnings)
+                config.options.is_compatible = is_compatible()?;
+                config.allocations = Arc::new(allocations);
+                (SchedulerKind::Fair(Box::new(config)), warnings)
             }
             CONSTRAINT_CLASS => (SchedulerKind::Constraint(constraint_config(configuration)?), Vec::new()),
             DYNAMIC_CLASS => {

@@ -262,8 +262,8 @@ fn queues_have_states_and_access_lists() {
             .queues;
     let (a, b) = (&queues.queues[0], &queues.queues[1]);
     assert_eq!(queues.queues.len(), 2);
-    assert_eq!((a.state, a.submit_acl.as_str(), a.administer_acl.as_str()), (QueueState::Running, "*", "*"));
-    assert_eq!((b.state, b.submit_acl.as_str()), (QueueState::Stopped, " "));
+    assert_eq!((a.running, a.submit_acl.as_str(), a.administer_acl.as_str()), (true, "*", "*"));
+    assert_eq!((b.running, b.submit_acl.as_str()), (false, " "));
 }
 
 #[test]

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::state::{ContainerSettings, Limits, SchedulerChoice};
+use crate::engine::state::{Limits, SchedulerChoice};
 use crate::market::MarketConfig;
-use crate::model::{DelegationSettings, Identifier};
+use crate::model::{ContainerSettings, DelegationSettings, Identifier, QueueConfig};
 use crate::scheduler::CacheLevels;
 use crate::scheduler::constraint::ConstraintConfig;
 
-use super::policy::{PolicyConfig, QueueConfig};
+use super::policy::PolicyConfig;
 
 #[derive(Clone, Debug)]
 pub struct EngineConfig {

@@ -9,14 +9,14 @@ use crate::engine::state::{
 };
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::{BudgetLine, JobSignature, ServletRequest, TopUp};
-use crate::model::{AttemptId, FactNumber, JobId};
+use crate::model::{AttemptId, FactNumber, JobId, QueueConfig};
 use crate::scheduler::constraint::DeadlineChange;
 use crate::scheduler::fair::allocations::Allocations;
 use crate::wire::{Credentials, HeartbeatRequest, Token};
 
 use super::application_request::ApplicationRequest;
 use super::config::HostLists;
-use super::policy::{PolicyConfig, QueueConfig};
+use super::policy::PolicyConfig;
 
 /// A submission whose files the edge has read.
 #[derive(Clone, Debug)]

@@ -23,12 +23,13 @@ pub(crate) use deadline_change::deadline_change;
 pub(crate) use event::{DelegationCall, DelegationRequest};
 pub use event::{Event, ReadSubmission};
 
+pub(crate) use crate::scheduler::fair::options::FairConfig;
 pub(crate) use event::BeatRefusal;
 pub(crate) use event::SchedulerWish;
 pub use event::{BeatReply, WorkerBeatEvent};
 pub(crate) use group_claim::{GroupUse, due_slots, settings_of_group};
 pub(crate) use inspection::Inspection;
-pub(crate) use policy::{EventLogConfig, FairConfig, Grouping, PolicyChange};
-pub use policy::{PolicyConfig, QueueConfig};
+pub use policy::PolicyConfig;
+pub(crate) use policy::{Grouping, PolicyChange};
 pub(crate) use reply::{Handled, Read, SwitchReply, Wait};
 pub use reply::{HeartbeatAnswer, Reply, Step, SubmissionReply};

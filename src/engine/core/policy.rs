@@ -1,17 +1,16 @@
 //! The policy that rules, with its settings: what the engine asks of it, each answered here.
 
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 
 use crate::api::PolicyName;
 use crate::engine::state::Round;
 use crate::mapreduce::JobSpec;
-use crate::model::{Kind, Now, PerKind};
+use crate::model::{Kind, Now, PerKind, QueueConfig};
 use crate::scheduler::capacity::{CapacityConfig, CapacityConfigError};
 use crate::scheduler::constraint::ConstraintConfig;
 use crate::scheduler::fair::allocations::Allocations;
-use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::fair::options::FairConfig;
 use crate::scheduler::{AppSpec, FifoOptions, PolicyOptions};
 
 #[derive(Clone, Debug)]
@@ -37,32 +36,6 @@ pub enum PolicyConfig {
         /// preempted.
         kill_interval_ms: Option<u64>,
     },
-}
-
-#[derive(Clone, Debug)]
-pub struct FairConfig {
-    /// Options besides the allocation file.
-    pub(crate) options: FairOptions,
-    pub(crate) allocations: Arc<Allocations>,
-    /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
-    pub(crate) pool_name_property: String,
-    /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
-    pub(crate) allows_undeclared_pools: bool,
-    /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever
-    /// preempted.
-    pub(crate) preemption_interval_ms: Option<u64>,
-    /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
-    pub(crate) only_logs_preemption: bool,
-    /// The event log; none: it is not written (`mapred.fairscheduler.eventlog.enabled`).
-    pub(crate) event_log: Option<EventLogConfig>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EventLogConfig {
-    /// Its directory (`mapred.fairscheduler.eventlog.location`).
-    pub(crate) directory: Arc<Path>,
-    /// Time between two dumps of all jobs and pools, ms (`mapred.fairscheduler.dump.interval`).
-    pub(crate) dump_interval_ms: u64,
 }
 
 /// Time between two looks for deadlines that are at risk or missed.
@@ -253,23 +226,4 @@ pub(crate) enum PolicyChange {
         orders_alike: bool,
     },
     Replace,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct QueueConfig {
-    pub(crate) name: String,
-    /// Whether it accepts jobs (`mapred.queue.<q>.state`).
-    pub(crate) running: bool,
-    /// Access list for submissions: `*`, or `user,user group,group`.
-    pub(crate) submit_acl: String,
-    /// Access list for the administration of its jobs.
-    pub(crate) administer_acl: String,
-}
-
-impl QueueConfig {
-    /// A queue that accepts jobs of every user.
-    pub fn open(name: &str) -> Self {
-        let everybody = || "*".to_owned();
-        Self { name: name.to_owned(), running: true, submit_acl: everybody(), administer_acl: everybody() }
-    }
 }

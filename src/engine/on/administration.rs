@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use crate::engine::core::{Engine, Handled, HostLists, PolicyConfig, QueueConfig, Read, Reply, Wait};
+use crate::engine::core::{Engine, Handled, HostLists, PolicyConfig, Read, Reply, Wait};
 use crate::engine::state::{Caller, LogLevel, Refusal};
-use crate::model::{Now, TrackerId, counted};
+use crate::model::{Now, QueueConfig, TrackerId, counted};
 
 impl Engine {
     /// It does not survive a restart, as in 1.2.1.

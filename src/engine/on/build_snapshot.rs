@@ -1,10 +1,10 @@
 //! Builds the snapshot for pages and metrics.
 
 use crate::api::{PolicyName, SchedulerReport};
-use crate::engine::core::{Engine, QueueConfig, Read};
+use crate::engine::core::{Engine, Read};
 use crate::engine::state::Tracker;
 use crate::mapreduce::Job;
-use crate::model::{Credits, Kind, Now, PerKind, QueueName, RunState};
+use crate::model::{Credits, Kind, Now, PerKind, QueueConfig, QueueName, RunState};
 use crate::wire::worker_name;
 
 use super::report_scheduler::JOBS_REPORTED;

@@ -1,9 +1,9 @@
 //! Queries of clients. Each result carries the fact that must be durable before the reply is sent.
 
-use crate::engine::core::{Engine, QueueConfig, Read};
+use crate::engine::core::{Engine, Read};
 use crate::engine::state::{Caller, Refusal, Tracker, allows, written};
 use crate::mapreduce::{CountersExceeded, Job};
-use crate::model::{AttemptId, FactNumber, JobId, Kind};
+use crate::model::{AttemptId, FactNumber, JobId, Kind, QueueConfig};
 use crate::wire::{
     AccessControlList, ClusterStatus, Counters, JobProfile, JobQueueInfo, JobStatus, JobTrackerState, QueueAclsInfo,
     TaskCompletionEvent, TaskReport, Text, TrackersOfState,

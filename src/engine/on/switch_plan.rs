@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::api::{GroupStatus, MovedJob, SchedulerStatus, SwitchPlan, SwitchRefusal, WaitingSwitch};
 use crate::engine::core::{
-    Engine, FairConfig, GroupUse, Grouping, PolicyConfig, QueueConfig, SchedulerWish, due_slots, settings_of_group,
+    Engine, FairConfig, GroupUse, Grouping, PolicyConfig, SchedulerWish, due_slots, settings_of_group,
 };
 use crate::mapreduce::{Job, JobSpec};
 use crate::market::{ContainerUse, Market, MarketConfig};
-use crate::model::{JobId, Kind, Now, PerKind};
+use crate::model::{JobId, Kind, Now, PerKind, QueueConfig};
 use crate::scheduler::AppId;
 use crate::scheduler::constraint::{UnfinishedJob, find_at_risk};
 

@@ -3,8 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::engine::{Effect, EventLogConfig, FairConfig, PolicyConfig};
+use crate::engine::{Effect, FairConfig, PolicyConfig};
 use crate::model::RunState;
+use crate::scheduler::fair::options::EventLogConfig;
 
 use super::cluster::{Cluster, Fate, fifo, spec};
 use super::pools::{fair_config, starving};

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::engine::{Caller, Event, EventLogConfig, FairConfig, PolicyConfig, Refusal, Reply};
+use crate::engine::{Caller, Event, FairConfig, PolicyConfig, Refusal, Reply};
 use crate::mapreduce::{JobSpec, POOL_PROPERTY, PoolProperties};
 use crate::model::{AttemptState, JobId, Kind, PerKind, RunState};
 use crate::scheduler::fair::allocation_file::AllocationFile;
 use crate::scheduler::fair::allocations::Allocations;
-use crate::scheduler::fair::options::FairOptions;
+use crate::scheduler::fair::options::{EventLogConfig, FairOptions};
 
 use super::cluster::{Cluster, Fate, spec};
 use super::preemption::{attempts, hang, live};

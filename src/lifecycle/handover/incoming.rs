@@ -1,18 +1,16 @@
 //! The new process: checks that it can take over, then does.
 
-use std::collections::BTreeSet;
 use std::io;
-use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
 use std::sync::Arc;
 
 use crate::channel::Channel;
 use crate::ipc::{InheritedConnection, InheritedTracker, Introduction};
-use crate::model::JobId;
 use crate::wire::protocol::Protocol;
 
 use super::message::{
-    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, Port, ToSuccessor, TrackerEntry, VERSION,
+    ConnectionEntry, FromSuccessor, HandoverState, IntroductionEntry, Inventory, Offer, Port, ToSuccessor,
+    TrackerEntry, VERSION,
 };
 
 /// The running daemon that this process replaces.
@@ -20,16 +18,6 @@ use super::message::{
 pub(crate) struct Predecessor {
     channel: Channel,
     offer: Offer,
-}
-
-#[derive(Debug)]
-pub(crate) struct InheritedState {
-    pub(crate) rpc: TcpListener,
-    pub(crate) http: TcpListener,
-    pub(crate) control: Option<UnixListener>,
-    pub(crate) trackers: BTreeSet<Arc<str>>,
-    pub(crate) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(crate) connections: Vec<InheritedConnection>,
 }
 
 impl Predecessor {
@@ -63,7 +51,7 @@ impl Predecessor {
     }
 
     /// Reports that this process is ready, and receives the state.
-    pub(crate) fn receive_state(&self) -> io::Result<InheritedState> {
+    pub(crate) fn receive_state(&self) -> io::Result<HandoverState> {
         let program_version = env!("CARGO_PKG_VERSION").to_owned();
         self.channel.send(&FromSuccessor::Ready { version: VERSION, program_version })?;
         let Inventory { has_control, trackers, open_ids, connections } = self.channel.receive(None)?;
@@ -103,7 +91,7 @@ impl Predecessor {
         let trackers = trackers.into_iter().map(Arc::from).collect();
         let open_ids = open_ids.into_iter().filter_map(|(id, user)| Some((id.parse().ok()?, user.into())));
         let (open_ids, connections) = (open_ids.collect(), connections.collect());
-        Ok(InheritedState { rpc, http, control, trackers, open_ids, connections })
+        Ok(HandoverState { rpc, http, control, trackers, open_ids, connections })
     }
 
     /// Reports the state as loaded, and waits for permission to serve. If the predecessor dies here, its store is

@@ -1,10 +1,15 @@
-//! Messages between the two processes.
+//! Messages between the two processes, and what is handed over.
 
-use std::net::SocketAddr;
+use std::collections::BTreeSet;
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use crate::ipc::InheritedConnection;
+use crate::model::JobId;
 use crate::wire::opening::OpeningStage;
 
 /// The version of the hand-over protocol. A process with another one refuses.
@@ -28,6 +33,18 @@ pub(crate) struct Port {
     pub(crate) bound: SocketAddr,
 }
 
+/// What is handed over. The old process keeps the descriptors open too.
+#[derive(Debug)]
+pub(crate) struct HandoverState {
+    pub(crate) rpc: TcpListener,
+    pub(crate) http: TcpListener,
+    pub(crate) control: Option<UnixListener>,
+    pub(crate) trackers: BTreeSet<Arc<str>>,
+    /// Job ids without a submission yet, with their users.
+    pub(crate) open_ids: Vec<(JobId, Arc<str>)>,
+    pub(crate) connections: Vec<InheritedConnection>,
+}
+
 /// Messages of the new process, in this order; a refusal ends the hand-over.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -36,7 +53,7 @@ pub(super) enum FromSuccessor {
     Refused {
         why: String,
     },
-    /// It can read its configuration and the state, and waits for the [`HandoverState`](super::HandoverState).
+    /// It can read its configuration and the state, and waits for the [`HandoverState`].
     Ready {
         version: u32,
         program_version: String,

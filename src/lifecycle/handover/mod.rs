@@ -18,8 +18,7 @@ pub(super) use control::{Control, SchedulerCall, UpgradeRequest, name_of};
 pub(crate) use control::{
     ControlError, SchedulerAnswer, SchedulerRequest, StopAnswer, UpgradeOutcome, request_scheduler, request_upgrade,
 };
-pub(super) use incoming::InheritedState;
 pub(crate) use incoming::Predecessor;
-pub(super) use message::{Offer, Port};
-pub(super) use outgoing::{HandoverState, Successor};
+pub(super) use message::{HandoverState, Offer, Port};
+pub(super) use outgoing::Successor;
 pub(crate) use request_stop::request_stop;

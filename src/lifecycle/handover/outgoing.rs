@@ -2,20 +2,18 @@
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
-use std::net::TcpListener;
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
 use crate::channel::Channel;
-use crate::ipc::{InheritedConnection, InheritedTracker, Introduction};
-use crate::model::JobId;
+use crate::ipc::{InheritedTracker, Introduction};
 
 use super::message::{
-    ConnectionEntry, FromSuccessor, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry, VERSION,
+    ConnectionEntry, FromSuccessor, HandoverState, IntroductionEntry, Inventory, Offer, ToSuccessor, TrackerEntry,
+    VERSION,
 };
 
 /// Timeout for reading the configuration.
@@ -35,18 +33,6 @@ pub(crate) struct Successor {
     channel: Arc<Channel>,
     pub(crate) program_version: String,
     is_serving: bool,
-}
-
-/// What is handed over. The descriptors stay open here too.
-#[derive(Debug)]
-pub(crate) struct HandoverState {
-    pub(crate) rpc: TcpListener,
-    pub(crate) http: TcpListener,
-    pub(crate) control: Option<UnixListener>,
-    pub(crate) trackers: Vec<Arc<str>>,
-    /// Job ids without a submission yet, with their users.
-    pub(crate) open_ids: Vec<(JobId, Arc<str>)>,
-    pub(crate) connections: Vec<InheritedConnection>,
 }
 
 /// Why the new process does not take over. It is dead by then.

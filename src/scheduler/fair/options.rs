@@ -1,10 +1,41 @@
-//! Options of the fair policy, besides the allocation file.
+//! Settings of the fair scheduler.
 
+use std::path::Path;
+use std::sync::Arc;
+
+use super::allocations::Allocations;
 use super::heartbeat_plan::HeartbeatCaps;
 use super::load_cap::LoadCap;
 use super::locality_wait::LocalityDelayRule;
 use super::weight::WeightRule;
 
+/// All settings of the fair scheduler.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FairConfig {
+    pub(crate) options: FairOptions,
+    pub(crate) allocations: Arc<Allocations>,
+    /// The property of a job that names its pool, unless the job does (`mapred.fairscheduler.poolnameproperty`).
+    pub(crate) pool_name_property: String,
+    /// Whether jobs may name pools that are not declared (`mapred.fairscheduler.allow.undeclared.pools`).
+    pub(crate) allows_undeclared_pools: bool,
+    /// Time between rounds of preemption, ms (`mapred.fairscheduler.preemption.interval`); none = no attempt is ever
+    /// preempted.
+    pub(crate) preemption_interval_ms: Option<u64>,
+    /// Whether rounds of preemption only log what they would do (`mapred.fairscheduler.preemption.only.log`).
+    pub(crate) only_logs_preemption: bool,
+    /// The event log; none: it is not written (`mapred.fairscheduler.eventlog.enabled`).
+    pub(crate) event_log: Option<EventLogConfig>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct EventLogConfig {
+    /// Its directory (`mapred.fairscheduler.eventlog.location`).
+    pub(crate) directory: Arc<Path>,
+    /// Time between two dumps of all jobs and pools, ms (`mapred.fairscheduler.dump.interval`).
+    pub(crate) dump_interval_ms: u64,
+}
+
+/// Options of the policy, besides the allocation file.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FairOptions {
     pub(crate) heartbeat_caps: HeartbeatCaps,

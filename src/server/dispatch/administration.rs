@@ -8,14 +8,14 @@ use crate::engine::{Caller, Event, HostLists, PolicyConfig, QueueConfig, Refusal
 use crate::ipc::{Answer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
-use crate::server::engine_config::{host_lists, queue_configs, reread_policy, scheduler_class};
+use crate::server::engine_config::{host_lists, reread_policy, scheduler_class};
 use crate::server::hadoop_audit::HadoopAudit;
 use crate::wire::protocol::{
     AdminOperationsCall, RefreshAuthorizationPolicyCall, RefreshUserMappingsCall, SafeModeAction, Value,
 };
 
 use super::dispatcher::{Dispatcher, STORE_OVERLOADED, caller_of};
-use super::rate_limited::Outcome;
+use super::rate_limited::RefreshOutcome;
 
 impl Dispatcher {
     pub(super) fn admin_operations(self: &Rc<Self>, call: AdminOperationsCall, pending: PendingCall) {
@@ -127,7 +127,7 @@ impl Dispatcher {
         });
     }
 
-    async fn reread_hosts(self: Rc<Self>, caller: Caller) -> Outcome {
+    async fn reread_hosts(self: Rc<Self>, caller: Caller) -> RefreshOutcome {
         let outcome = self.clone().reread(read_hosts, |hosts| Event::HostsRead { hosts, caller }).await;
         self.apply_host_list();
         outcome
@@ -138,7 +138,7 @@ impl Dispatcher {
         self: Rc<Self>,
         read: impl FnOnce(&LoadOptions) -> Result<T, String> + Send + 'static,
         event: impl FnOnce(T) -> Event,
-    ) -> Outcome {
+    ) -> RefreshOutcome {
         let sources = self.sources.clone();
         let error = match tokio::task::spawn_blocking(move || read(&sources)).await {
             Ok(Ok(_)) if self.owner.is_overloaded() => RemoteError::io(STORE_OVERLOADED),
@@ -157,7 +157,7 @@ impl Dispatcher {
 async fn reread_rules<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ConfigError> + Send + 'static,
     apply: impl FnOnce(T),
-) -> Outcome {
+) -> RefreshOutcome {
     let answer = match tokio::task::spawn_blocking(read).await {
         Ok(Ok(found)) => {
             apply(found);
@@ -179,7 +179,8 @@ fn read_queues(sources: &LoadOptions, class: &'static str) -> Result<(Vec<QueueC
     for warning in warnings {
         tracing::warn!("{warning}");
     }
-    Ok((queue_configs(&read.queues), reread_policy(&read)))
+    let policy = reread_policy(&read);
+    Ok((read.queues.queues, policy))
 }
 
 fn read_hosts(sources: &LoadOptions) -> Result<HostLists, String> {

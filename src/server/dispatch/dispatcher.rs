@@ -14,19 +14,19 @@ use crate::engine::{Caller, Engine, Event, Read, Refusal, Reply};
 use crate::ipc::{Answer, ConnectionCheck, Introduced, LocalCalls, PendingCall, RemoteError, Service, served_protocol};
 use crate::mapreduce::JobSpec;
 use crate::model::{FactNumber, JobId};
-use crate::server::admission::Admission;
+use crate::server::admission::TrackerAdmission;
 use crate::server::advertised::Advertised;
 use crate::server::answer::answer_of;
 use crate::server::believed_hosts::BelievedHosts;
 use crate::server::connection_policy::ConnectionPolicy;
-use crate::server::groups::Groups;
+use crate::server::groups::UserGroups;
 use crate::server::hadoop_audit::HadoopAudit;
 use crate::server::owner::Owner;
+use crate::server::shown_jobs::JobSources;
 use crate::server::submission::Submissions;
 use crate::store::FinishedJobReader;
 use crate::wire::protocol::{Call, JobSubmissionCall, Protocol, Value};
 
-use super::finished_jobs::FinishedJobs;
 use super::held_beats::HeldBeats;
 use super::held_heartbeats::HeldHeartbeats;
 use super::rate_limited::Refreshes;
@@ -37,7 +37,7 @@ pub(crate) struct Dispatcher {
     pub(super) owner: Rc<Owner>,
     pub(super) advertised: Advertised,
     pub(super) submissions: Rc<Submissions>,
-    pub(super) groups: Rc<Groups>,
+    pub(super) groups: Rc<UserGroups>,
     pub(super) policy: Rc<ConnectionPolicy>,
     pub(super) acls_enabled: bool,
     /// Where changes must be signed: hosts whose callers need not sign.
@@ -46,11 +46,12 @@ pub(crate) struct Dispatcher {
     pub(super) sources: LoadOptions,
     pub(super) refreshes: Refreshes,
     pub(super) clients: ClientQueue,
-    pub(super) finished_jobs: FinishedJobs,
+    /// Those of before the restart.
+    pub(super) finished_jobs: JobSources,
     pub(super) tracker_claims: TrackerClaims,
     pub(super) held_heartbeats: Rc<HeldHeartbeats>,
     pub(super) held_beats: HeldBeats<PendingCall>,
-    pub(super) admission: Rc<Admission>,
+    pub(super) admission: Rc<TrackerAdmission>,
     pub(super) slices: Semaphore,
     /// How long after its end a job is answered that memory no longer has, ms.
     pub(super) answered_for_ms: Option<i64>,
@@ -69,11 +70,12 @@ impl Dispatcher {
         settings: &Settings,
         submissions: Rc<Submissions>,
         waiting_calls: usize,
+        finished_jobs: Option<FinishedJobReader>,
     ) -> Rc<Self> {
         let local_clock = owner.clock();
         let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
-        let admission = Rc::new(Admission::new(settings.trackers.admitted, owner.clock()));
-        let groups = Rc::new(Groups::new(settings.queues.groups_cache_s));
+        let admission = Rc::new(TrackerAdmission::new(settings.trackers.admitted, owner.clock()));
+        let groups = Rc::new(UserGroups::new(settings.queues.groups_cache_s));
         let (proxy_users, service) = (settings.proxy_users.clone(), settings.service_policy.clone());
         let policy = ConnectionPolicy::new(proxy_users, service, groups.clone(), owner.clock());
         let dispatcher = Rc::new(Self {
@@ -87,7 +89,7 @@ impl Dispatcher {
             sources: settings.sources.clone(),
             refreshes: Refreshes::default(),
             clients: ClientQueue::new(waiting_calls),
-            finished_jobs: FinishedJobs::new(),
+            finished_jobs: JobSources::new(finished_jobs),
             slices: Semaphore::new(1),
             answered_for_ms: settings.history.answered_for_ms,
             audit,
@@ -104,11 +106,6 @@ impl Dispatcher {
     /// Calls in the names of users that the web server has verified.
     pub(in crate::server) fn local_calls(&self) -> &LocalCalls {
         &self.local_calls
-    }
-
-    /// Sets the reader of jobs that finished before the restart.
-    pub(crate) fn read_finished_jobs_by(&self, reader: FinishedJobReader) {
-        self.finished_jobs.read_by(reader);
     }
 
     /// Applies the engine's list of hosts to admission.
@@ -224,12 +221,9 @@ impl Dispatcher {
         pending: PendingCall,
         then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
     ) {
-        if self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, pending.user())) {
-            self.with_groups(pending, then);
-        } else {
-            let caller = caller_of(&pending);
-            then(self, caller, pending);
-        }
+        let needs_groups =
+            self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, pending.user()));
+        self.with_caller(needs_groups, pending, then);
     }
 
     /// The same of an operation on a job that memory no longer has.
@@ -239,12 +233,9 @@ impl Dispatcher {
         pending: PendingCall,
         then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
     ) {
-        if self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups_for(Some(spec), pending.user())) {
-            self.with_groups(pending, then);
-        } else {
-            let caller = caller_of(&pending);
-            then(self, caller, pending);
-        }
+        let needs_groups =
+            self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups_for(Some(spec), pending.user()));
+        self.with_caller(needs_groups, pending, then);
     }
 
     /// Writes into the audit log that a caller asks to see something of a job, and whether that is refused.
@@ -261,18 +252,22 @@ impl Dispatcher {
     /// Groups of a user of the web for an operation on a job, or on a queue if `job` is `None`; none where no access list needs them, or where too many
     /// new names are looked up.
     pub(in crate::server) async fn groups_of(&self, job: Option<JobId>, user: &Arc<str>) -> Arc<[String]> {
-        if !self.acls_enabled || !self.owner.with_engine(|engine| engine.needs_groups(job, user)) {
-            return Arc::new([]);
-        }
-        self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
+        let needs_groups = self.acls_enabled && self.owner.with_engine(|engine| engine.needs_groups(job, user));
+        self.groups_of_web(needs_groups, user).await
     }
 
     /// Groups of a user of the web, where the list of administrators names groups.
     pub(in crate::server) async fn groups_of_administrator(&self, user: &Arc<str>) -> Arc<[String]> {
-        if !self.owner.with_engine(|engine| engine.administrators_need_groups(user)) {
-            return Arc::new([]);
-        }
-        self.groups.of(user, WEB_ORIGIN).await.unwrap_or_else(|_| Arc::new([]))
+        let needs_groups = self.owner.with_engine(|engine| engine.administrators_need_groups(user));
+        self.groups_of_web(needs_groups, user).await
+    }
+
+    async fn groups_of_web(&self, needs_groups: bool, user: &Arc<str>) -> Arc<[String]> {
+        let groups = match needs_groups {
+            true => self.groups.of(user, WEB_ORIGIN).await.ok(),
+            false => None,
+        };
+        groups.unwrap_or_else(|| Arc::new([]))
     }
 
     /// Whether an access list needs the groups of a user who submits to a queue.
@@ -286,17 +281,21 @@ impl Dispatcher {
         pending: PendingCall,
         then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
     ) {
-        if self.owner.with_engine(|engine| engine.administrators_need_groups(pending.user())) {
-            self.with_groups(pending, then);
-        } else {
-            let caller = caller_of(&pending);
-            then(self, caller, pending);
-        }
+        let needs_groups = self.owner.with_engine(|engine| engine.administrators_need_groups(pending.user()));
+        self.with_caller(needs_groups, pending, then);
     }
 
-    /// Calls `then` with the caller and the groups: at once if they are cached, else once they are looked up.
-    fn with_groups(self: &Rc<Self>, pending: PendingCall, then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static) {
+    /// Calls `then` with the caller, and the groups where they are needed: at once if they are cached, else once they are looked up.
+    fn with_caller(
+        self: &Rc<Self>,
+        needs_groups: bool,
+        pending: PendingCall,
+        then: impl FnOnce(&Rc<Self>, Caller, PendingCall) + 'static,
+    ) {
         let caller = caller_of(&pending);
+        if !needs_groups {
+            return then(self, caller, pending);
+        }
         if let Some(groups) = self.groups.known(&caller.user) {
             return then(self, Caller { groups, ..caller }, pending);
         }

@@ -12,7 +12,7 @@ use crate::wire::limits::is_node_name;
 use crate::wire::protocol::{InterTrackerCall, Value};
 
 use super::dispatcher::Dispatcher;
-use super::tracker_claims::{Claim, ClaimDecision, PROBE_TIMEOUT_MS, decide, shown};
+use super::tracker_claims::{ClaimDecision, NameClaim, PROBE_TIMEOUT_MS, decide, shown};
 
 impl Dispatcher {
     pub(super) fn inter_tracker(self: &Rc<Self>, call: InterTrackerCall, pending: PendingCall) {
@@ -91,7 +91,7 @@ impl Dispatcher {
     pub(super) async fn decide_claim(self: Rc<Self>, request: HeartbeatRequest, pending: PendingCall) {
         let hold = self.held_heartbeats.hold(&pending);
         let tracker = request.status.name.to_string();
-        let mut claim: Option<(u64, u64, Rc<Claim>)> = None;
+        let mut claim: Option<(u64, u64, Rc<NameClaim>)> = None;
         loop {
             // A heartbeat from a closed connection must not count: no event would report that connection as closed.
             if pending.has_left() {

@@ -241,7 +241,7 @@ impl Dispatcher {
         read: impl FnOnce(&FinishedJobReader) -> Result<Value, StoreError> + Send + 'static,
     ) -> Result<(), PendingCall> {
         match self.owner.with_engine(|engine| engine.is_in_store_alone(job)) {
-            true => self.finished_jobs.answer(&self.owner, pending, read),
+            true => finished_jobs::answer(&self.finished_jobs, &self.owner, pending, read),
             false => Err(pending),
         }
     }
@@ -293,7 +293,7 @@ impl Dispatcher {
                 let read = move |store: &FinishedJobReader| store.events(id, from, max).map(Value::CompletionEvents);
                 self.with_forgotten(id, pending, move |this, forgotten, pending| {
                     let pending = match forgotten {
-                        Some(_) => this.finished_jobs.answer(&this.owner, pending, read),
+                        Some(_) => finished_jobs::answer(&this.finished_jobs, &this.owner, pending, read),
                         None => this.read_in_store(id, pending, read),
                     };
                     let Err(pending) = pending else { return };
@@ -390,7 +390,7 @@ impl Dispatcher {
                     return this.refuse(pending, refusal.into());
                 }
                 let read = move |store: &FinishedJobReader| finished_jobs::task_reports(store, id, kind);
-                if let Err(pending) = this.finished_jobs.answer(&this.owner, pending, read) {
+                if let Err(pending) = finished_jobs::answer(&this.finished_jobs, &this.owner, pending, read) {
                     this.answer_value(pending, Value::TaskReports(Vec::new()));
                 }
             });

@@ -30,12 +30,12 @@ pub(super) struct Refreshes {
     pub(super) service_policy: Rc<RateLimited>,
 }
 
-pub(super) type Outcome = (Answer, FactNumber);
+pub(super) type RefreshOutcome = (Answer, FactNumber);
 
 impl RateLimited {
     /// Answers `pending` with the result of the next run of `work`, which runs on behalf of one waiting caller. A run
     /// that started before the call does not count: it may have read what has changed since.
-    pub(super) fn run<F: Future<Output = Outcome> + 'static>(
+    pub(super) fn run<F: Future<Output = RefreshOutcome> + 'static>(
         self: &Rc<Self>,
         owner: &Rc<Owner>,
         (caller, pending): (Caller, PendingCall),
@@ -51,7 +51,7 @@ impl RateLimited {
         }
     }
 
-    async fn run_while_waiting<F: Future<Output = Outcome>>(
+    async fn run_while_waiting<F: Future<Output = RefreshOutcome>>(
         self: Rc<Self>,
         owner: Rc<Owner>,
         work: impl Fn(Caller) -> F,

@@ -16,12 +16,12 @@ const MAX_SHOWN_BYTES: usize = 64;
 /// Claims in progress, by the claimed tracker's own connection.
 #[derive(Debug, Default)]
 pub(super) struct TrackerClaims {
-    claims: RefCell<BTreeMap<u64, Weak<Claim>>>,
+    claims: RefCell<BTreeMap<u64, Weak<NameClaim>>>,
 }
 
 /// A claim of a name whose tracker has its own connection.
 #[derive(Debug)]
-pub(super) struct Claim {
+pub(super) struct NameClaim {
     pub(super) probe: Probe,
     /// A heartbeat arrived on the own connection, or it closed.
     pub(super) changed: Notify,
@@ -48,20 +48,20 @@ impl TrackerClaims {
     }
 
     /// The claim on an own connection, which all its claimants share; `None` if the connection has just closed.
-    pub(super) fn find_or_start(&self, own: u64, pending: &PendingCall) -> Option<Rc<Claim>> {
+    pub(super) fn find_or_start(&self, own: u64, pending: &PendingCall) -> Option<Rc<NameClaim>> {
         let mut all = self.claims.borrow_mut();
         if let Some(claim) = all.get(&own).and_then(Weak::upgrade) {
             return Some(claim);
         }
         let probe = pending.probe(own)?;
-        let claim = Rc::new(Claim { probe, changed: Notify::new(), is_logged: Cell::new(false) });
+        let claim = Rc::new(NameClaim { probe, changed: Notify::new(), is_logged: Cell::new(false) });
         all.retain(|_, claim| claim.strong_count() > 0);
         all.insert(own, Rc::downgrade(&claim));
         Some(claim)
     }
 }
 
-impl Claim {
+impl NameClaim {
     /// Logs one line for all claimants, however often they retry.
     pub(super) fn log(&self, tracker: &str, claimant: &PendingCall, outcome: &str) {
         if !self.is_logged.replace(true) {

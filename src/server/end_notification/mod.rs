@@ -67,7 +67,7 @@ struct Target {
 }
 
 #[derive(Debug, thiserror::Error)]
-enum CallError {
+enum NotificationError {
     #[error("invalid URL: {0}")]
     NotAUrl(#[from] HttpUrlError),
     #[error("invalid URL: {0}")]
@@ -84,7 +84,7 @@ enum CallError {
     TooSlow(u64),
 }
 
-impl CallError {
+impl NotificationError {
     /// Whether a retry may succeed.
     fn is_retryable(&self) -> bool {
         !matches!(self, Self::NotAUrl(_) | Self::NotSent(_) | Self::NotATarget)
@@ -157,7 +157,7 @@ impl Notifier {
     }
 
     /// Returns the error of the last call, and the number of calls.
-    async fn deliver(&self, ended: EndedJob, notification: &EndNotification) -> Result<(), (CallError, u32)> {
+    async fn deliver(&self, ended: EndedJob, notification: &EndNotification) -> Result<(), (NotificationError, u32)> {
         let target = self.target(&notification.url).map_err(|error| (error, 0))?;
         let max_calls = notification.retries.saturating_add(1).min(MAX_CALLS);
         let interval_ms = notification.retry_interval_ms.clamp(self.least_interval_ms, INTERVALS_MS.1);
@@ -175,29 +175,29 @@ impl Notifier {
         Ok(())
     }
 
-    fn target(&self, url: &str) -> Result<Target, CallError> {
+    fn target(&self, url: &str) -> Result<Target, NotificationError> {
         let escaped = utf8_percent_encode(url, NOT_IN_URLS).to_string();
         let url = HttpUrl::parse(&escaped)?;
         let (host, port) = (url.host().to_owned(), url.port());
         if !self.targets.contain(&host, port) {
-            return Err(CallError::NotATarget);
+            return Err(NotificationError::NotATarget);
         }
         Ok(Target { host, port, host_header: url.host_header().to_owned(), path: url.path_and_query() })
     }
 
     /// One GET, within the limits per user and host. Any status of success counts; a redirect does not.
-    async fn call(&self, user: &Arc<str>, target: &Target, timeout_ms: u64) -> Result<(), CallError> {
+    async fn call(&self, user: &Arc<str>, target: &Target, timeout_ms: u64) -> Result<(), NotificationError> {
         let _of_user = self.permits.acquire(user).await;
         let key = format!("{}:{}", target.host.to_ascii_lowercase(), target.port).into();
         let _of_host = self.hosts.acquire(&key).await;
         let status = tokio::time::timeout(Duration::from_millis(timeout_ms), self.get(target)).await;
-        match status.map_err(|_| CallError::TooSlow(timeout_ms))?? {
+        match status.map_err(|_| NotificationError::TooSlow(timeout_ms))?? {
             status if status.is_success() => Ok(()),
-            status => Err(CallError::Status(status)),
+            status => Err(NotificationError::Status(status)),
         }
     }
 
-    async fn get(&self, target: &Target) -> Result<StatusCode, CallError> {
+    async fn get(&self, target: &Target) -> Result<StatusCode, NotificationError> {
         let request = Request::get(&*target.path).header(HOST, &*target.host_header).header(ACCEPT, "*/*");
         let request = request.body(String::new())?;
         let stream = TcpStream::connect(&*self.addresses(target).await?).await?;
@@ -336,7 +336,7 @@ mod tests {
         let notifier = notifier();
         let url = notification(format!("http://{address}"), 1);
         let (asked, result) = tokio::join!(serve(&listener, &[BAD, BAD]), notifier.deliver(ended("alice"), &url));
-        assert!(matches!(result, Err((CallError::Status(_), 2))));
+        assert!(matches!(result, Err((NotificationError::Status(_), 2))));
         assert!(asked.iter().all(|asked| asked.starts_with("GET / HTTP/1.1\r\n")));
     }
 
@@ -372,7 +372,7 @@ mod tests {
             EndNotification { retry_interval_ms: 0, ..notification(format!("http://{address}"), i32::MAX as u32) };
         let notifier = notifier();
         let (asked, result) = tokio::join!(serve(&listener, &[BAD; 10]), notifier.deliver(ended("alice"), &greedy));
-        assert!(matches!(result, Err((CallError::Status(_), 10))), "{result:?}");
+        assert!(matches!(result, Err((NotificationError::Status(_), 10))), "{result:?}");
         assert_eq!(asked.len(), 10);
         assert_eq!(Notifier::new(Targets::new(&[])).least_interval_ms, 1_000);
     }

@@ -21,15 +21,15 @@ const MAX_WAITING_BYTES: usize = 8 << 20;
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Lines that are appended at one moment.
-struct Batch {
+struct LineBatch {
     directory: Arc<Path>,
     wall_ms: i64,
     lines: Vec<String>,
     bytes: usize,
 }
 
-struct Writer {
-    batches: Sender<Batch>,
+struct WriterThread {
+    batches: Sender<LineBatch>,
     /// Closes when the thread ends.
     ended: Receiver<()>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct EventLog {
     file_name: String,
     clock: Clock,
     /// None until the first line.
-    writer: Option<Writer>,
+    writer: Option<WriterThread>,
     waiting_bytes: Arc<AtomicUsize>,
     /// Lines dropped since the last batch that was written.
     dropped: usize,
@@ -81,7 +81,7 @@ impl EventLog {
         }
         self.waiting_bytes.fetch_add(bytes, Ordering::Relaxed);
         // A thread that ended has logged why.
-        let _ = writer.batches.send(Batch { directory, wall_ms, lines, bytes });
+        let _ = writer.batches.send(LineBatch { directory, wall_ms, lines, bytes });
     }
 }
 
@@ -90,7 +90,7 @@ impl Drop for EventLog {
         if let Some(directory) = self.open.take() {
             self.append(directory, self.clock.now().wall_ms, vec![LogEvent::Shutdown.to_string()]);
         }
-        let Some(Writer { batches, ended }) = self.writer.take() else { return };
+        let Some(WriterThread { batches, ended }) = self.writer.take() else { return };
         drop(batches);
         if ended.recv_timeout(CLOSE_TIMEOUT) == Err(RecvTimeoutError::Timeout) {
             tracing::warn!("{}: the last events are not written yet: the disk is too slow", self.file_name);
@@ -99,7 +99,7 @@ impl Drop for EventLog {
 }
 
 /// None, which is logged, where no thread can be started.
-fn start_writer(file_name: String, waiting_bytes: Arc<AtomicUsize>) -> Option<Writer> {
+fn start_writer(file_name: String, waiting_bytes: Arc<AtomicUsize>) -> Option<WriterThread> {
     let (batches, inbox) = channel();
     let (end, ended) = channel();
     let thread = std::thread::Builder::new().name("event-log".to_owned());
@@ -108,7 +108,7 @@ fn start_writer(file_name: String, waiting_bytes: Arc<AtomicUsize>) -> Option<Wr
         drop(end);
     });
     match started {
-        Ok(_) => Some(Writer { batches, ended }),
+        Ok(_) => Some(WriterThread { batches, ended }),
         Err(error) => {
             tracing::error!("the event log of the Fair scheduler is not written: {error}");
             None
@@ -117,10 +117,10 @@ fn start_writer(file_name: String, waiting_bytes: Arc<AtomicUsize>) -> Option<Wr
 }
 
 /// Writes batches until the other end closes. An error is logged once, until a write succeeds.
-fn write_all(file_name: &str, inbox: &Receiver<Batch>, waiting_bytes: &AtomicUsize) {
+fn write_all(file_name: &str, inbox: &Receiver<LineBatch>, waiting_bytes: &AtomicUsize) {
     let mut file = None;
     let mut has_failed = false;
-    for Batch { directory, wall_ms, lines, bytes } in inbox {
+    for LineBatch { directory, wall_ms, lines, bytes } in inbox {
         let file = match &mut file {
             Some(file) if DailyFile::is_in(file, &directory) => file,
             _ => file.insert(DailyFile::new(&directory, file_name)),

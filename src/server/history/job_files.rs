@@ -23,7 +23,7 @@ const USER_FOLDERS: [&str; 2] = ["_logs", "history"];
 
 /// Where files lie, and what they take from the configuration.
 #[derive(Debug)]
-pub(super) struct Places {
+pub(super) struct HistoryPlaces {
     pub(super) settings: HistorySettings,
     /// Longest job.xml.
     pub(super) max_conf_bytes: u64,
@@ -43,14 +43,12 @@ pub(super) struct CopyFolder {
     is_made: bool,
 }
 
-pub(super) struct JobFiles<'a> {
-    places: &'a Places,
-    stored: &'a StoredHistory,
-    racks: &'a BTreeMap<String, String>,
-    values: JobValues,
+pub(super) struct JobHistoryFiles<'a> {
+    places: &'a HistoryPlaces,
+    facts: HistoryFacts<'a>,
 }
 
-impl Places {
+impl HistoryPlaces {
     pub(super) fn new(settings: &Settings) -> Self {
         Self {
             settings: settings.history.clone(),
@@ -102,27 +100,23 @@ impl Places {
     }
 }
 
-impl<'a> JobFiles<'a> {
-    pub(super) fn new(places: &'a Places, stored: &'a StoredHistory, racks: &'a BTreeMap<String, String>) -> Self {
+impl<'a> JobHistoryFiles<'a> {
+    pub(super) fn new(
+        places: &'a HistoryPlaces,
+        stored: &'a StoredHistory,
+        racks: &'a BTreeMap<String, String>,
+    ) -> Self {
         let accepted = &stored.job.accepted;
         let values = places.values(accepted.id, &accepted.spec.user, stored.job_xml.as_deref());
-        Self { places, stored, racks, values }
+        let facts = HistoryFacts { stored, values, racks, are_acls_enabled: places.are_acls_enabled };
+        Self { places, facts }
     }
 
     /// The lines of the history file.
     pub(super) fn lines(&self) -> io::Result<Vec<u8>> {
         let mut lines = Vec::new();
-        write_history(&self.facts(), &mut lines)?;
+        write_history(&self.facts, &mut lines)?;
         Ok(lines)
-    }
-
-    fn facts(&self) -> HistoryFacts<'_> {
-        HistoryFacts {
-            stored: self.stored,
-            values: &self.values,
-            racks: self.racks,
-            are_acls_enabled: self.places.are_acls_enabled,
-        }
     }
 
     /// URI of the history file in the done folder.
@@ -158,15 +152,15 @@ impl<'a> JobFiles<'a> {
 
     /// The done folder as a URI, then the folders below it.
     fn done_path(&self) -> Vec<String> {
-        let job = self.stored.job.accepted.id;
-        let start_ms = self.stored.run_start_ms.unwrap_or(0);
+        let job = self.facts.stored.job.accepted.id;
+        let start_ms = self.facts.stored.run_start_ms.unwrap_or(0);
         let mut path = vec![self.places.settings.done.to_string()];
-        path.extend(done_folders(&self.places.host, start_ms, job, self.stored.finish_ms));
+        path.extend(done_folders(&self.places.host, start_ms, job, self.facts.stored.finish_ms));
         path
     }
 
     fn file_name(&self) -> String {
-        let accepted = &self.stored.job.accepted;
+        let accepted = &self.facts.stored.job.accepted;
         history_file_name(accepted.id, accepted.submit_ms, &accepted.spec.user, &accepted.spec.name)
     }
 
@@ -176,15 +170,16 @@ impl<'a> JobFiles<'a> {
         folder: &FileUri,
         block_bytes: Option<u64>,
     ) -> Result<(), HistoryFileError> {
-        let facts = self.facts();
         files.write(folder, &self.file_name(), block_bytes, &mut |file| {
-            write_history(&facts, &mut TornWriter { file, has_begun: false })
+            write_history(&self.facts, &mut TornWriter { file, has_begun: false })
         })
     }
 
     fn write_conf(&self, files: &HistoryFiles, folder: &FileUri) -> Result<(), HistoryFileError> {
-        let Some(job_xml) = &self.stored.job_xml else { return Ok(()) };
-        files.write(folder, &conf_file_name(self.stored.job.accepted.id), None, &mut |file| file.write_all(job_xml))
+        let Some(job_xml) = &self.facts.stored.job_xml else { return Ok(()) };
+        files.write(folder, &conf_file_name(self.facts.stored.job.accepted.id), None, &mut |file| {
+            file.write_all(job_xml)
+        })
     }
 }
 
@@ -230,7 +225,7 @@ const MOST_BYTES: u64 = 64 << 20;
 /// Reads the files of jobs in the done folder, or what they will be made of.
 #[derive(Clone, Debug)]
 pub(crate) struct HistoryContent {
-    pub(super) places: Arc<Places>,
+    pub(super) places: Arc<HistoryPlaces>,
 }
 
 /// Why there is nothing to read: of the database, or of a file. It becomes a line of the log.
@@ -246,7 +241,7 @@ impl HistoryContent {
         if let Some(stored) = reader.history(id, self.places.max_conf_bytes)? {
             // The racks of its hosts are asked for when the file is written.
             let racks = BTreeMap::new();
-            return Ok(Some(JobFiles::new(&self.places, &stored, &racks).lines()?));
+            return Ok(Some(JobHistoryFiles::new(&self.places, &stored, &racks).lines()?));
         }
         let path = reader.past_place(id)?.and_then(|place| place.history_path);
         path.map(|path| self.read(&path, MOST_BYTES)).transpose()

@@ -17,11 +17,11 @@ use crate::wire::{CompletionStatus, Counters};
 
 use super::record::{Record, counter_text, escaped_value};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct HistoryFacts<'a> {
     pub(super) stored: &'a StoredHistory,
     /// What its job.xml says beside that.
-    pub(super) values: &'a JobValues,
+    pub(super) values: JobValues,
     /// Racks of the hosts of its trackers.
     pub(super) racks: &'a BTreeMap<String, String>,
     /// Whether access lists of jobs are enforced.

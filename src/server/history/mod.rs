@@ -14,7 +14,6 @@ mod names;
 mod record;
 mod user_copies;
 
-use std::cell::OnceCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ pub(crate) use user_copies::UserCopies;
 
 use dues::HistoryDues;
 use files::HistoryFiles;
-use job_files::{HistoryRacks, JobFiles, Places};
+use job_files::{HistoryPlaces, HistoryRacks, JobHistoryFiles};
 
 /// Pause before what failed is tried once more, doubled each time up to the longest, ms.
 const RETRY_PAUSES_MS: (u64, u64) = (30_000, 600_000);
@@ -47,9 +46,9 @@ const RETRY_PAUSES_MS: (u64, u64) = (30_000, 600_000);
 pub(crate) struct HistoryWriter {
     owner: Rc<Owner>,
     racks: HistoryRacks,
-    places: Arc<Places>,
+    places: Arc<HistoryPlaces>,
     /// None: nothing is stored, so nothing is written.
-    reader: Rc<OnceCell<FinishedJobReader>>,
+    reader: Option<FinishedJobReader>,
     jobs: mpsc::UnboundedReceiver<JobId>,
     counts: HistoryCounts,
     /// When old files were looked for last, ms of the monotonic clock.
@@ -58,37 +57,35 @@ pub(crate) struct HistoryWriter {
 
 /// A job whose history is due.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+struct DueHistory {
     job: JobId,
     /// Failed attempts.
     tries: u32,
 }
 
 /// How an attempt ended.
-enum Outcome {
+enum WriteOutcome {
     /// Written, or there is nothing to write.
     Done,
     /// To be tried once more.
-    Failed(Due),
+    Failed(DueHistory),
 }
 
 impl HistoryWriter {
     /// A writer, and what gives it the jobs that end.
-    pub(crate) fn new(owner: Rc<Owner>, settings: &Settings, resolver: Arc<RackResolver>) -> (Self, Rc<UserCopies>) {
+    pub(crate) fn new(
+        owner: Rc<Owner>,
+        settings: &Settings,
+        resolver: Arc<RackResolver>,
+        reader: Option<FinishedJobReader>,
+    ) -> (Self, Rc<UserCopies>) {
         let (sender, jobs) = mpsc::unbounded_channel();
         let counts = HistoryCounts::default();
         let dues = HistoryDues { jobs: sender, counts: counts.clone() };
-        let (places, racks) = (Arc::new(Places::new(settings)), HistoryRacks(resolver));
-        let reader = Rc::<OnceCell<FinishedJobReader>>::default();
+        let (places, racks) = (Arc::new(HistoryPlaces::new(settings)), HistoryRacks(resolver));
         let copies =
             UserCopies::new(owner.clone(), places.clone(), racks.clone(), counts.clone(), dues, reader.clone());
         (Self { owner, racks, places, reader, jobs, counts, cleaned_ms: None }, Rc::new(copies))
-    }
-
-    /// Sets the reader of finished jobs, once.
-    pub(crate) fn read_by(&mut self, reader: FinishedJobReader) {
-        // A second one would read the same database.
-        let _ = self.reader.set(reader);
     }
 
     /// What pages show of its files.
@@ -102,18 +99,18 @@ impl HistoryWriter {
 
     /// Writes histories as they come due, those that an earlier run has left first. Never completes.
     pub(crate) async fn run(mut self) {
-        let Some(reader) = self.reader.get().cloned() else { return std::future::pending().await };
+        let Some(reader) = self.reader.clone() else { return std::future::pending().await };
         let mut left = self.left_by_earlier_runs(&reader).await;
-        let mut retries: VecDeque<(u64, Due)> = VecDeque::new();
+        let mut retries: VecDeque<(u64, DueHistory)> = VecDeque::new();
         loop {
             self.counts.0.waiting.store((left.len() + retries.len() + self.jobs.len()) as u64, Ordering::Relaxed);
             let due = match left.pop_front() {
-                Some(job) => Due { job, tries: 0 },
+                Some(job) => DueHistory { job, tries: 0 },
                 None => self.next(&mut retries).await,
             };
             match self.write(&reader, due).await {
-                Outcome::Done => {}
-                Outcome::Failed(due) => {
+                WriteOutcome::Done => {}
+                WriteOutcome::Failed(due) => {
                     let (first_ms, longest_ms) = RETRY_PAUSES_MS;
                     let pause_ms = first_ms.saturating_mul(1 << due.tries.saturating_sub(1).min(16)).min(longest_ms);
                     retries.push_back((self.owner.clock().mono_ms() + pause_ms, due));
@@ -124,7 +121,7 @@ impl HistoryWriter {
     }
 
     /// The next job, or one whose pause is over.
-    async fn next(&mut self, retries: &mut VecDeque<(u64, Due)>) -> Due {
+    async fn next(&mut self, retries: &mut VecDeque<(u64, DueHistory)>) -> DueHistory {
         let clock = self.owner.clock();
         let first =
             retries.iter().enumerate().min_by_key(|(_, (at_ms, _))| *at_ms).map(|(index, (at_ms, _))| (index, *at_ms));
@@ -136,7 +133,7 @@ impl HistoryWriter {
         };
         tokio::select! {
             biased;
-            Some(job) = self.jobs.recv() => Due { job, tries: 0 },
+            Some(job) = self.jobs.recv() => DueHistory { job, tries: 0 },
             () = pause => {
                 let retried = first.and_then(|(index, _)| retries.remove(index)).map(|(_, due)| due);
                 match retried {
@@ -162,20 +159,20 @@ impl HistoryWriter {
         }
     }
 
-    async fn write(&self, reader: &FinishedJobReader, due: Due) -> Outcome {
+    async fn write(&self, reader: &FinishedJobReader, due: DueHistory) -> WriteOutcome {
         let job = due.job;
         let (store, max_bytes) = (reader.clone(), self.places.max_conf_bytes);
         let stored = match tokio::task::spawn_blocking(move || store.history(job, max_bytes)).await {
             Ok(Ok(Some(stored))) => stored,
             // It is written, or was deleted.
-            Ok(Ok(None)) => return Outcome::Done,
+            Ok(Ok(None)) => return WriteOutcome::Done,
             Ok(Err(error)) => return self.failed(due, &format!("cannot read it: {error}")),
             Err(error) => return self.failed(due, &error.to_string()),
         };
         FaultPoint::HistoryDue.pass();
         let racks = self.racks.of(stored.trackers()).await;
         let places = self.places.clone();
-        let written = tokio::task::spawn_blocking(move || JobFiles::new(&places, &stored, &racks).write_main());
+        let written = tokio::task::spawn_blocking(move || JobHistoryFiles::new(&places, &stored, &racks).write_main());
         let path = match written.await {
             Ok(Ok(path)) => path,
             Ok(Err(error)) => return self.failed(due, &error.to_string()),
@@ -185,16 +182,16 @@ impl HistoryWriter {
         self.owner.step(Event::HistoryWritten { id: job, path });
         FaultPoint::HistoryRecorded.pass();
         self.counts.0.written.fetch_add(1, Ordering::Relaxed);
-        Outcome::Done
+        WriteOutcome::Done
     }
 
     /// The first failure of a job is a line of the log; all are counted.
-    fn failed(&self, due: Due, why: &str) -> Outcome {
+    fn failed(&self, due: DueHistory, why: &str) -> WriteOutcome {
         self.counts.0.failures.fetch_add(1, Ordering::Relaxed);
         if due.tries == 0 {
             tracing::warn!("cannot write the history of {}, retrying: {why}", due.job);
         }
-        Outcome::Failed(Due { tries: due.tries + 1, ..due })
+        WriteOutcome::Failed(DueHistory { tries: due.tries + 1, ..due })
     }
 
     /// Removes old files, if that is due.

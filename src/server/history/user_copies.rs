@@ -2,7 +2,6 @@
 //! written once, in a pool of its own and within a short time, before the end of its job is reported: a user who renames or removes the
 //! output then does so for good. What is not written by then never is.
 
-use std::cell::OnceCell;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,7 +17,7 @@ use crate::store::{FinishedJobReader, StoreError};
 
 use super::dues::{HistoryCounts, HistoryDues};
 use super::files::{CopyGate, HistoryFileError};
-use super::job_files::{HistoryRacks, JobFiles, Places};
+use super::job_files::{HistoryPlaces, HistoryRacks, JobHistoryFiles};
 
 /// Copies at once, and of one user.
 const COPIES: (usize, usize) = (4, 1);
@@ -33,7 +32,7 @@ const MAX_STUCK: usize = 4;
 
 pub(crate) struct UserCopies {
     owner: Rc<Owner>,
-    places: Arc<Places>,
+    places: Arc<HistoryPlaces>,
     racks: HistoryRacks,
     pool: FairPool,
     /// Finds out whether and where, which waits for nothing that users choose.
@@ -41,7 +40,7 @@ pub(crate) struct UserCopies {
     counts: HistoryCounts,
     dues: HistoryDues,
     /// None: nothing is stored, so nothing is written.
-    reader: Rc<OnceCell<FinishedJobReader>>,
+    reader: Option<FinishedJobReader>,
 }
 
 /// Why there is no copy.
@@ -71,11 +70,11 @@ impl Drop for CloseGate {
 impl UserCopies {
     pub(super) fn new(
         owner: Rc<Owner>,
-        places: Arc<Places>,
+        places: Arc<HistoryPlaces>,
         racks: HistoryRacks,
         counts: HistoryCounts,
         dues: HistoryDues,
-        reader: Rc<OnceCell<FinishedJobReader>>,
+        reader: Option<FinishedJobReader>,
     ) -> Self {
         let pool = FairPool::new(COPIES.0, COPIES.1, COPY_TIMEOUT, MAX_STUCK);
         let readings = FairPool::new(READINGS, READINGS, COPY_TIMEOUT, MAX_STUCK);
@@ -116,7 +115,7 @@ impl UserCopies {
         gate: Arc<CopyGate>,
         read: oneshot::Sender<()>,
     ) -> Result<(), CopyError> {
-        let Some(reader) = self.reader.get().cloned() else { return Ok(()) };
+        let Some(reader) = self.reader.clone() else { return Ok(()) };
         let max_bytes = self.places.max_conf_bytes;
         let find = {
             let (places, reader) = (self.places.clone(), reader.clone());
@@ -137,7 +136,7 @@ impl UserCopies {
             gate.check().map_err(HistoryFileError::from)?;
             let Some(files) = places.files_of_copy(&user_of_files, &folder, gate)? else { return Ok(()) };
             let Some(stored) = reader.history(job, max_bytes)? else { return Ok(()) };
-            Ok(JobFiles::new(&places, &stored, &racks).write_copy(&files, &folder)?)
+            Ok(JobHistoryFiles::new(&places, &stored, &racks).write_copy(&files, &folder)?)
         };
         self.pool.run(&user, write).await?
     }

@@ -20,8 +20,8 @@ use crate::engine::{Event, Refusal, Reply};
 use crate::market::MarketError;
 
 pub(super) use panic_step::panic_if_chosen;
-use record::{MAX_FRAME_BYTES, MAX_RECORDS, Record};
-use source::{Channel, StepSource};
+use record::{MAX_FRAME_BYTES, MAX_RECORDS, StopRecord};
+use source::{SenderChannel, StepSource};
 
 const FOLDER: &str = "quarantine";
 /// Stops after which a sender is refused.
@@ -38,7 +38,7 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 pub(crate) struct Quarantine {
     folder: PathBuf,
     program: String,
-    known: RefCell<Vec<Known>>,
+    known: RefCell<Vec<KnownSender>>,
     complaint: watch::Sender<Option<String>>,
     /// The sender of the step in progress.
     source: RefCell<StepSource>,
@@ -48,8 +48,8 @@ pub(crate) struct Quarantine {
 
 /// A sender that has stopped the daemon.
 #[derive(Debug)]
-struct Known {
-    record: Record,
+struct KnownSender {
+    record: StopRecord,
     is_logged: Cell<bool>,
 }
 
@@ -66,16 +66,16 @@ impl Quarantine {
 
     fn open_as(state_dir: &Path, program: String, now_ms: i64) -> Self {
         let folder = state_dir.join(FOLDER);
-        let (records, problems) = Record::read_all(&folder);
+        let (records, problems) = StopRecord::read_all(&folder);
         problems.iter().for_each(|problem| tracing::warn!("ignored in the quarantine: {problem}"));
-        let (kept, outdated): (Vec<Record>, Vec<Record>) =
+        let (kept, outdated): (Vec<StopRecord>, Vec<StopRecord>) =
             records.into_iter().partition(|record| record.program == program && !is_expired(record, now_ms));
-        outdated.iter().chain(kept.iter().skip(MAX_RECORDS)).for_each(Record::remove_file);
+        outdated.iter().chain(kept.iter().skip(MAX_RECORDS)).for_each(StopRecord::remove_file);
         for record in kept.iter().take(MAX_RECORDS) {
-            let Record { source, times, panic, path, .. } = record;
+            let StopRecord { source, times, panic, path, .. } = record;
             tracing::error!("a bug stopped the daemon {times} times in {source}: {panic}; see {}", path.display());
         }
-        let known = |record| Known { record, is_logged: Cell::new(false) };
+        let known = |record| KnownSender { record, is_logged: Cell::new(false) };
         let quarantine = Self {
             folder,
             program,
@@ -106,8 +106,9 @@ impl Quarantine {
     }
 
     fn retain(&self, there: &[PathBuf], now_ms: i64) {
-        let is_kept = |known: &mut Known| there.contains(&known.record.path) && !is_expired(&known.record, now_ms);
-        let released: Vec<Known> = self.known.borrow_mut().extract_if(.., |known| !is_kept(known)).collect();
+        let is_kept =
+            |known: &mut KnownSender| there.contains(&known.record.path) && !is_expired(&known.record, now_ms);
+        let released: Vec<KnownSender> = self.known.borrow_mut().extract_if(.., |known| !is_kept(known)).collect();
         self.publish();
         for known in released {
             known.record.remove_file();
@@ -137,20 +138,21 @@ impl Quarantine {
             tracing::error!("{text}");
         }
         Some(match source.channel {
-            Channel::Heartbeat => Reply::Refused(Refusal::DisallowedTracker(text)),
-            Channel::Web => Reply::Market(Err(MarketError::Quarantined(text))),
-            Channel::Call | Channel::Daemon => Reply::Refused(Refusal::IllegalArgument(text)),
+            SenderChannel::Heartbeat => Reply::Refused(Refusal::DisallowedTracker(text)),
+            SenderChannel::Web => Reply::Market(Err(MarketError::Quarantined(text))),
+            SenderChannel::Call | SenderChannel::Daemon => Reply::Refused(Refusal::IllegalArgument(text)),
         })
     }
 
-    fn is_refused(&self, record: &Record) -> bool {
+    fn is_refused(&self, record: &StopRecord) -> bool {
         let has_stopped_twice = record.times >= TOLERATED_STOPS && record.source.can_be_refused();
-        has_stopped_twice && (record.source.channel != Channel::Heartbeat || !self.are_too_many_trackers())
+        has_stopped_twice && (record.source.channel != SenderChannel::Heartbeat || !self.are_too_many_trackers())
     }
 
     fn are_too_many_trackers(&self) -> bool {
-        let is_of_tracker =
-            |known: &&Known| known.record.times >= TOLERATED_STOPS && known.record.source.channel == Channel::Heartbeat;
+        let is_of_tracker = |known: &&KnownSender| {
+            known.record.times >= TOLERATED_STOPS && known.record.source.channel == SenderChannel::Heartbeat
+        };
         self.known.borrow().iter().filter(is_of_tracker).count() > MAX_REFUSED_TRACKERS
     }
 
@@ -170,8 +172,8 @@ impl Quarantine {
         let source = self.source.borrow();
         let frame = self.frame.borrow();
         // Only a heartbeat is stepped while its call is being handled.
-        let frame = if source.channel == Channel::Heartbeat { &frame[..] } else { &[] };
-        match Record::count(&self.folder, &source, &self.program, panic, frame, wall_ms()) {
+        let frame = if source.channel == SenderChannel::Heartbeat { &frame[..] } else { &[] };
+        match StopRecord::count(&self.folder, &source, &self.program, panic, frame, wall_ms()) {
             Ok(record) if record.times < TOLERATED_STOPS || !source.can_be_refused() => {
                 format!("{source}, noted in {}", record.path.display())
             }
@@ -202,7 +204,7 @@ impl Quarantine {
     }
 }
 
-fn is_expired(record: &Record, now_ms: i64) -> bool {
+fn is_expired(record: &StopRecord, now_ms: i64) -> bool {
     now_ms.saturating_sub(record.last_ms) >= REMEMBERED_MS
 }
 

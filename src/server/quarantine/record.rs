@@ -12,7 +12,7 @@ use super::source::StepSource;
 
 /// One sender whose steps stopped the daemon.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Record {
+pub(super) struct StopRecord {
     #[serde(flatten)]
     pub(super) source: StepSource,
     /// How often.
@@ -39,7 +39,7 @@ const MAX_PANIC_BYTES: usize = 2 << 10;
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
 
-impl Record {
+impl StopRecord {
     /// Counts one more panic of `source` in the file of `folder`, which is made if it is missing.
     pub(super) fn count(
         folder: &Path,
@@ -87,13 +87,13 @@ impl Record {
             }
             Err(error) => problems.push(error.to_string()),
         }
-        records.sort_by_key(|record: &Record| std::cmp::Reverse(record.last_ms));
+        records.sort_by_key(|record: &StopRecord| std::cmp::Reverse(record.last_ms));
         (records, problems)
     }
 
     fn read(path: &Path) -> Result<Self, String> {
         let bytes = LocalFileSystem.read_limited(path, MAX_FILE_BYTES).map_err(|error| error.to_string())?;
-        let record: Record = serde_json::from_slice(&bytes)
+        let record: StopRecord = serde_json::from_slice(&bytes)
             .map_err(|error| format!("{}: {error}; expected a file that the daemon wrote", path.display()))?;
         Ok(Self { path: path.to_owned(), ..record })
     }

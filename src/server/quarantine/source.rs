@@ -18,7 +18,7 @@ use crate::wire::limits::{HOST_NAME_BYTES, cut};
 /// How a step's sender can be refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub(in crate::server) enum Channel {
+pub(in crate::server) enum SenderChannel {
     /// A tracker ends when its heartbeat is refused.
     Heartbeat,
     /// A call of RPC, or SIGHUP.
@@ -32,7 +32,7 @@ pub(in crate::server) enum Channel {
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::server) struct StepSource {
-    pub(super) channel: Channel,
+    pub(super) channel: SenderChannel,
     /// Hadoop's name of the method, or the event.
     pub(super) method: String,
     /// The tracker or the user; empty for the daemon.
@@ -54,7 +54,7 @@ impl StepSource {
         self.arguments.clear();
         match event {
             Event::Heartbeat { request, .. } => {
-                self.channel = Channel::Heartbeat;
+                self.channel = SenderChannel::Heartbeat;
                 self.method.push_str("heartbeat");
                 self.sender.push_str("TaskTracker ");
                 self.sender.push_str(cut(&request.status.name, HOST_NAME_BYTES));
@@ -131,7 +131,7 @@ impl StepSource {
     }
 
     pub(super) fn can_be_refused(&self) -> bool {
-        self.channel != Channel::Daemon
+        self.channel != SenderChannel::Daemon
     }
 
     /// A name for a file: equal for equal sources.
@@ -151,7 +151,7 @@ impl StepSource {
         let timestamped = |part: &&str| !part.starts_with("timestamp=");
         let query: Vec<&str> = request.query.raw.split('&').filter(timestamped).collect();
         self.call("/scheduler", format_args!("user {user:?}"), format_args!("{}", query.join("&")));
-        self.channel = Channel::Web;
+        self.channel = SenderChannel::Web;
     }
 
     fn application_request(&mut self, request: &ApplicationRequest) {
@@ -162,7 +162,7 @@ impl StepSource {
                 self.call(question.name(), format_args!("{application}"), format_args!(""));
             }
         }
-        self.channel = Channel::Web;
+        self.channel = SenderChannel::Web;
     }
 
     fn worker_beat(&mut self, beat: &WorkerBeatEvent) {
@@ -176,7 +176,7 @@ impl StepSource {
     }
 
     fn call(&mut self, method: &str, sender: std::fmt::Arguments<'_>, arguments: std::fmt::Arguments<'_>) {
-        self.channel = Channel::Call;
+        self.channel = SenderChannel::Call;
         self.method.push_str(method);
         // Writing to a string never fails.
         let _ = self.sender.write_fmt(sender);
@@ -189,7 +189,7 @@ impl StepSource {
     }
 
     fn own(&mut self, event: &str) {
-        self.channel = Channel::Daemon;
+        self.channel = SenderChannel::Daemon;
         self.method.push_str(event);
     }
 }

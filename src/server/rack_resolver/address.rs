@@ -17,13 +17,13 @@ pub(super) struct AddressLookups {
     threads: Arc<AtomicUsize>,
 }
 
-struct Names {
+struct NamesToResolve {
     names: Vec<String>,
-    state: Mutex<State>,
+    state: Mutex<LookupState>,
     changed: Condvar,
 }
 
-struct State {
+struct LookupState {
     next: usize,
     left: usize,
     found: Vec<Option<String>>,
@@ -53,8 +53,8 @@ impl AddressLookups {
 
     fn look_up(&self, names: Vec<String>) -> Vec<Option<String>> {
         let count = names.len();
-        let state = State { next: 0, left: count, found: vec![None; count] };
-        let names = Arc::new(Names { names, state: Mutex::new(state), changed: Condvar::new() });
+        let state = LookupState { next: 0, left: count, found: vec![None; count] };
+        let names = Arc::new(NamesToResolve { names, state: Mutex::new(state), changed: Condvar::new() });
         let started = (0..CONCURRENT_LOOKUPS.min(count)).filter(|_| self.start(&names)).count();
         let state = names.state.lock().unwrap_or_else(PoisonError::into_inner);
         if started == 0 {
@@ -67,7 +67,7 @@ impl AddressLookups {
         state.found.clone()
     }
 
-    fn start(&self, names: &Arc<Names>) -> bool {
+    fn start(&self, names: &Arc<NamesToResolve>) -> bool {
         if self.threads.fetch_add(1, Ordering::Relaxed) >= MAX_THREADS {
             self.threads.fetch_sub(1, Ordering::Relaxed);
             return false;
@@ -81,7 +81,7 @@ impl AddressLookups {
     }
 }
 
-impl Names {
+impl NamesToResolve {
     fn resolve_names(&self) {
         loop {
             let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);

@@ -14,7 +14,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 use address::AddressLookups;
-use rack_queue::{Batch, RackQueue};
+use rack_queue::{HostBatch, RackQueue};
 
 use crate::config::settings::TrackerSettings;
 use crate::model::DEFAULT_RACK;
@@ -154,8 +154,8 @@ impl RackResolver {
             // The rest of the queue may need another thread.
             self.ensure_run();
             let racks = match &batch {
-                Batch::Trackers(hosts) => script::resolve_or_halve(script, hosts, &self.lookups, &self.programs),
-                Batch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups, &self.programs)
+                HostBatch::Trackers(hosts) => script::resolve_or_halve(script, hosts, &self.lookups, &self.programs),
+                HostBatch::Job(_, hosts) => script::run_script(script, hosts, &self.lookups, &self.programs)
                     .map(|racks| hosts.iter().cloned().zip(racks).collect()),
             };
             if self.programs.is_stopped() {

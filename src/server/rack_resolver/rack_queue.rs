@@ -28,7 +28,7 @@ pub(super) struct RackQueue {
     trackers: VecDeque<(String, oneshot::Sender<String>)>,
     /// Trackers' hosts in a running batch.
     resolving: BTreeMap<String, Vec<oneshot::Sender<String>>>,
-    requests: BTreeMap<u64, Request>,
+    requests: BTreeMap<u64, JobHosts>,
     /// Requests with queued hosts, the next first.
     order: VecDeque<u64>,
     last_number: u64,
@@ -39,7 +39,7 @@ pub(super) struct RackQueue {
 
 /// A job's hosts.
 #[derive(Debug)]
-struct Request {
+struct JobHosts {
     user: Arc<str>,
     hosts: Vec<String>,
     running_batches: usize,
@@ -49,7 +49,7 @@ struct Request {
 
 /// The hosts of one run of the program.
 #[derive(Debug)]
-pub(super) enum Batch {
+pub(super) enum HostBatch {
     Trackers(Vec<String>),
     Job(u64, Vec<String>),
 }
@@ -107,10 +107,10 @@ impl RackQueue {
         mut hosts: Vec<String>,
         can_wait: bool,
     ) -> Option<(u64, oneshot::Receiver<()>)> {
-        let of_user = |requests: &BTreeMap<u64, Request>| requests.values().filter(|r| r.user == *user).count();
+        let of_user = |requests: &BTreeMap<u64, JobHosts>| requests.values().filter(|r| r.user == *user).count();
         if self.requests.len() >= MAX_REQUESTS.0 || of_user(&self.requests) >= MAX_REQUESTS.1 {
             // Abandoned requests are removed, the oldest first and the user's own before others.
-            let idle = |request: &Request| request.waiter.is_none();
+            let idle = |request: &JobHosts| request.waiter.is_none();
             let own = self.requests.iter().find(|(_, r)| r.user == *user && idle(r)).map(|(number, _)| *number);
             let any = || self.requests.iter().find(|(_, r)| idle(r)).map(|(number, _)| *number);
             let is_users_bound = of_user(&self.requests) >= MAX_REQUESTS.1;
@@ -129,7 +129,7 @@ impl RackQueue {
         self.last_number += 1;
         let (sender, answer) = oneshot::channel();
         let waiter = can_wait.then_some(sender);
-        self.requests.insert(self.last_number, Request { user: user.clone(), hosts, running_batches: 0, waiter });
+        self.requests.insert(self.last_number, JobHosts { user: user.clone(), hosts, running_batches: 0, waiter });
         self.order.push_back(self.last_number);
         can_wait.then_some((self.last_number, answer))
     }
@@ -176,7 +176,7 @@ impl RackQueue {
     }
 
     /// The next batch; `None` ends the run.
-    pub(super) fn next_batch(&mut self, max_hosts: usize) -> Option<Batch> {
+    pub(super) fn next_batch(&mut self, max_hosts: usize) -> Option<HostBatch> {
         if let Some(batch) = self.next_trackers(max_hosts) {
             return Some(batch);
         }
@@ -198,7 +198,7 @@ impl RackQueue {
             }
             if !hosts.is_empty() {
                 self.runs_for_jobs += 1;
-                return Some(Batch::Job(number, hosts));
+                return Some(HostBatch::Job(number, hosts));
             }
             self.complete(number);
         }
@@ -206,7 +206,7 @@ impl RackQueue {
         None
     }
 
-    fn next_trackers(&mut self, max_hosts: usize) -> Option<Batch> {
+    fn next_trackers(&mut self, max_hosts: usize) -> Option<HostBatch> {
         let mut hosts = Vec::new();
         while hosts.len() < max_hosts
             && let Some((host, sender)) = self.trackers.pop_front()
@@ -217,7 +217,7 @@ impl RackQueue {
             }
             senders.push(sender);
         }
-        (!hosts.is_empty()).then_some(Batch::Trackers(hosts))
+        (!hosts.is_empty()).then_some(HostBatch::Trackers(hosts))
     }
 
     /// Removes the next request: those with a waiter first, in turns.
@@ -228,9 +228,13 @@ impl RackQueue {
     }
 
     /// Stores the racks of a batch and notifies waiters; returns a failure to log, at a limited rate.
-    pub(super) fn finish(&mut self, batch: Batch, found: Result<Vec<(String, String)>, ScriptError>) -> Option<String> {
+    pub(super) fn finish(
+        &mut self,
+        batch: HostBatch,
+        found: Result<Vec<(String, String)>, ScriptError>,
+    ) -> Option<String> {
         let asked = match &batch {
-            Batch::Trackers(hosts) | Batch::Job(_, hosts) => hosts.len(),
+            HostBatch::Trackers(hosts) | HostBatch::Job(_, hosts) => hosts.len(),
         };
         let failure = match &found {
             Ok(racks) if racks.len() < asked => Some("fails for some hosts".to_owned()),
@@ -240,7 +244,7 @@ impl RackQueue {
         let found = found.unwrap_or_default();
         let missing = asked - found.len().min(asked);
         match batch {
-            Batch::Trackers(hosts) => {
+            HostBatch::Trackers(hosts) => {
                 found.into_iter().for_each(|(host, rack)| self.of_trackers.put(host, rack));
                 for host in hosts {
                     let rack = self.of_trackers.get(&host).map(str::to_owned);
@@ -250,7 +254,7 @@ impl RackQueue {
                     }
                 }
             }
-            Batch::Job(number, _) => {
+            HostBatch::Job(number, _) => {
                 self.runs_for_jobs = self.runs_for_jobs.saturating_sub(1);
                 found.into_iter().for_each(|(host, rack)| self.of_jobs.put(host, rack));
                 if let Some(request) = self.requests.get_mut(&number) {
@@ -269,7 +273,7 @@ impl RackQueue {
 
     /// Notifies the waiter of a request that is complete.
     fn complete(&mut self, number: u64) {
-        let is_over = |request: &&mut Request| request.hosts.is_empty() && request.running_batches == 0;
+        let is_over = |request: &&mut JobHosts| request.hosts.is_empty() && request.running_batches == 0;
         if self.requests.get_mut(&number).filter(is_over).is_some()
             && let Some(waiter) = self.requests.remove(&number).and_then(|request| request.waiter)
         {

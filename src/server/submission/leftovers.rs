@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_secs(10);
 /// What should be in the system directory, and what earlier runs put there.
 #[derive(Debug)]
 pub(crate) struct Leftovers {
-    unfinished: Vec<JobFiles>,
+    unfinished: Vec<JobSystemDir>,
     /// Finished jobs, with the staging directory if it is to be removed.
     finished: BTreeMap<JobId, Option<String>>,
     /// Jobs whose files the engine removes once trackers have received the end of the job.
@@ -39,7 +39,7 @@ pub(crate) struct Leftovers {
 
 /// The system directory of one job.
 #[derive(Debug)]
-struct JobFiles {
+struct JobSystemDir {
     job: JobId,
     user: String,
     submit_dir: String,
@@ -55,7 +55,7 @@ impl Leftovers {
                 Some(tokens) => tokens.get(&accepted.id)?.as_ref().unwrap_or(&accepted.token_file),
                 None => &accepted.token_file,
             };
-            Some(JobFiles {
+            Some(JobSystemDir {
                 job: accepted.id,
                 user: accepted.spec.user.clone(),
                 submit_dir: accepted.spec.submit_dir.clone(),
@@ -84,7 +84,7 @@ impl Leftovers {
         for job in &self.owed {
             system.remove_job_info(*job)?;
         }
-        for JobFiles { job, user, submit_dir, token_file } in &self.unfinished {
+        for JobSystemDir { job, user, submit_dir, token_file } in &self.unfinished {
             needed.insert(*job);
             if !system.is_whole(*job, token_file)? {
                 system.write(*job, user, submit_dir, token_file)?;
@@ -129,7 +129,7 @@ impl Submissions {
     /// Removes the directories of jobs that ended before they were rewritten.
     async fn remove_rewritten(&self, leftovers: &Leftovers) {
         let removed = self.removed_early.take();
-        for JobFiles { job, .. } in leftovers.unfinished.iter().filter(|files| removed.contains(&files.job)) {
+        for JobSystemDir { job, .. } in leftovers.unfinished.iter().filter(|files| removed.contains(&files.job)) {
             self.remove_system_dir(*job).await;
         }
     }
@@ -155,8 +155,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn files(job: &str) -> JobFiles {
-        JobFiles {
+    fn files(job: &str) -> JobSystemDir {
+        JobSystemDir {
             job: id(job),
             user: "alice".into(),
             submit_dir: "file:/staging/job".into(),
@@ -165,7 +165,7 @@ mod tests {
     }
 
     /// Leftovers of the run with identifier 7.
-    fn leftovers(unfinished: Vec<JobFiles>, owed: BTreeSet<JobId>) -> Leftovers {
+    fn leftovers(unfinished: Vec<JobSystemDir>, owed: BTreeSet<JobId>) -> Leftovers {
         Leftovers {
             unfinished,
             finished: BTreeMap::new(),
@@ -202,7 +202,7 @@ mod tests {
         let (_durable, watcher) = watch::channel(Durable::default());
         let engine = Engine::new(config, Restored::default(), clock.now());
         let (owner, _effects) = Owner::new(engine, FactSender::new(Arc::new(NoStore), watcher, 1_000), clock, 1 << 20);
-        let submissions = Submissions::new(owner, RackResolver::new(&settings.trackers), &settings, None);
+        let submissions = Submissions::new(owner, RackResolver::new(&settings.trackers), &settings, None, None);
         SystemDir::new(&settings).make().unwrap();
         let leftovers = leftovers(vec![files("job_7_0001"), files("job_7_0002")], BTreeSet::new());
         submissions.expect_leftovers(&leftovers);

@@ -14,7 +14,7 @@ mod system_dir;
 mod system_dir_at_start;
 mod uploads;
 
-use std::cell::{OnceCell, RefCell};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -81,7 +81,7 @@ pub(crate) struct Submissions {
     /// Jobs whose system directory is still being written after the deadline.
     overdue: Rc<RefCell<BTreeSet<JobId>>>,
     /// Knows the ids that were issued before a restart.
-    store: OnceCell<FinishedJobReader>,
+    store: Option<FinishedJobReader>,
     /// Whether the cleanup of earlier runs' directories is done.
     is_settled: watch::Sender<bool>,
     /// Jobs whose directories were removed before that: the cleanup may have rewritten them since.
@@ -101,6 +101,7 @@ impl Submissions {
         resolver: Arc<RackResolver>,
         settings: &Settings,
         acl: Option<Arc<AclFile>>,
+        store: Option<FinishedJobReader>,
     ) -> Rc<Self> {
         let staging = StagingRoot::new(settings);
         let audit = HadoopAudit::new(owner.clock(), settings.queues.acls_enabled);
@@ -115,7 +116,7 @@ impl Submissions {
             file_pool: FairPool::new(CONCURRENT.0, CONCURRENT.1, FILE_TIMEOUT, MAX_STUCK),
             removal_pool: FairPool::new(REMOVALS.0, REMOVALS.0, REMOVALS.1, REMOVALS.0),
             overdue: Rc::default(),
-            store: OnceCell::new(),
+            store,
             is_settled: watch::Sender::new(true),
             removed_early: RefCell::default(),
             in_progress: FairShares::new(IN_PROGRESS.0, IN_PROGRESS.1),
@@ -149,12 +150,6 @@ impl Submissions {
     /// Gives workers the files of jobs.
     pub(crate) fn job_files(&self) -> &JobFileSender {
         &self.job_files
-    }
-
-    /// Sets the store that knows ids issued before the restart.
-    pub(crate) fn find_ids_by(&self, store: FinishedJobReader) {
-        // There is one database, so the first store is the right one.
-        let _ = self.store.set(store);
     }
 
     /// Announces a cleanup of earlier runs' directories.
@@ -279,7 +274,7 @@ impl Submissions {
 
     /// Reopens an id that was issued before a restart and has no job yet.
     async fn find_id_of_earlier_run(&self, id: JobId, owner: IdOwner) -> Result<(), RemoteError> {
-        let Some(store) = self.store.get().filter(|_| self.owner.with_engine(|engine| engine.is_id_of_before(id)))
+        let Some(store) = self.store.as_ref().filter(|_| self.owner.with_engine(|engine| engine.is_id_of_before(id)))
         else {
             return Ok(());
         };

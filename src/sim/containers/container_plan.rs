@@ -1,7 +1,6 @@
 //! The part of a seed's world that is about containers: what nodes have for them, and how applications behave.
 
-use crate::engine::ContainerSettings;
-use crate::model::{Capability, PerKind};
+use crate::model::{Capability, ContainerSettings, PerKind};
 use crate::sim::random::Random;
 
 #[derive(Clone, Debug)]

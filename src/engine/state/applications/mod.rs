@@ -48,7 +48,7 @@ pub(crate) use refusal::{ApplicationRefusal, BodyFault};
 pub(crate) use report::{ContainerFilter, ReportTerms, report_stored};
 pub(crate) use restored::RestoredApplication;
 pub(crate) use row_page::{CachedReport, RowPage, STEP_BYTES};
-pub(crate) use settings::{ContainerSettings, UNUSED_ID_MS};
+pub(crate) use settings::UNUSED_ID_MS;
 pub(crate) use submit::NewApplication;
 pub(crate) use table::Applications;
 pub use tallies::ApplicationTallies;

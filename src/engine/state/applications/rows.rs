@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::api::applications::{AskRow, LaunchOnGrant, Placement};
-use crate::model::ApplicationId;
+use crate::model::{ApplicationId, ContainerSettings};
 use crate::scheduler::RequestType;
 
 use super::application::Application;
@@ -13,7 +13,7 @@ use super::items::Items;
 use super::record::{GrantedContext, TypeLaunch};
 use super::refusal::{ApplicationRefusal, BodyFault};
 use super::settings::{
-    ContainerSettings, LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES,
+    LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES,
 };
 use super::table::Applications;
 

@@ -1,33 +1,4 @@
-//! Settings and limits of containers and their applications.
-
-use crate::model::Capability;
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ContainerSettings {
-    /// Whether there are any (`jobtracker.containers.enabled`).
-    pub(crate) is_enabled: bool,
-    /// What sizes are rounded up to (`jobtracker.containers.minimum.memory.mb`, and one core).
-    pub(crate) minimum: Capability,
-    /// The largest container (`jobtracker.containers.maximum.memory.mb`, `jobtracker.containers.maximum.vcores`).
-    pub(crate) maximum: Capability,
-    /// One slot's worth (`jobtracker.containers.slot.memory.mb`, and one core).
-    pub(crate) slot: Capability,
-    /// Time in which a granted container must be launched, ms (`jobtracker.containers.launch-expiry-ms`).
-    pub(crate) launch_expiry_ms: u64,
-    /// Longest time between TERM and KILL of a container that its owner did not end, ms (`jobtracker.containers.max-kill-grace-ms`).
-    pub(crate) max_kill_grace_ms: u64,
-    /// Most live containers of an application (`jobtracker.containers.max-per-application`).
-    pub(crate) max_per_application: u32,
-    /// Offers that are refused before a container may come from the rack or from anywhere, at most as many as there are
-    /// nodes (`jobtracker.containers.locality.delay`).
-    pub(crate) locality_delay: u32,
-    /// Largest difference between a timestamp and the daemon's clock, either way, ms (`mapred.priority-scheduler.signature-window`).
-    pub(crate) signature_window_ms: u64,
-    /// The daemon's web address, `host:port`, as containers reach it.
-    pub(crate) server: String,
-    /// Applications that are over and stay in memory.
-    pub(crate) over_kept: usize,
-}
+//! Limits of containers and their applications.
 
 pub(crate) const MAX_APPLICATIONS: usize = 100_000;
 pub(crate) const MAX_APPLICATIONS_OF_USER: usize = 10_000;
@@ -51,22 +22,3 @@ pub(crate) const COMPLETE_KEPT_WHEN_OVER: usize = 100;
 /// The largest number that a row may have, and the largest priority.
 pub(crate) const LARGEST_NUMBER: u32 = i32::MAX as u32;
 pub(crate) const LARGEST_REQUEST_ID: u64 = i64::MAX as u64;
-
-impl Default for ContainerSettings {
-    /// What a daemon has that configures nothing.
-    fn default() -> Self {
-        Self {
-            is_enabled: true,
-            minimum: Capability::new(512, 1),
-            maximum: Capability::new(1_048_576, 1_024),
-            slot: Capability::new(1_024, 1),
-            launch_expiry_ms: 60_000,
-            max_kill_grace_ms: 30_000,
-            max_per_application: 100_000,
-            locality_delay: 40,
-            signature_window_ms: 300_000,
-            server: "localhost:50030".to_owned(),
-            over_kept: 100,
-        }
-    }
-}

@@ -9,7 +9,7 @@ use crate::market::{
     Consumer, ContainerUse, EVERYONE, ForgottenStamps, GivenBack, GraceStep, LaidCharge, MarketConfig, ReplayGuard,
     Signature, SlotHolder, Tick,
 };
-use crate::model::{ApplicationId, ContainerId, Credits, FactNumber, Now, TrackerId, Violations};
+use crate::model::{ApplicationId, ContainerId, ContainerSettings, Credits, FactNumber, Now, TrackerId, Violations};
 use crate::scheduler::AppId;
 
 use super::application::Application;
@@ -21,7 +21,7 @@ use super::live_bytes::LiveBytes;
 use super::record::Standing;
 use super::refusal::ApplicationRefusal;
 use super::row_page::CachedReport;
-use super::settings::{ContainerSettings, UNUSED_ID_MS};
+use super::settings::UNUSED_ID_MS;
 use super::tallies::ApplicationTallies;
 use super::worker::ContainerWorker;
 

@@ -226,8 +226,12 @@ fn facts_of(records: &[Read]) -> Stated {
 }
 
 fn written(stated: &Stated) -> String {
-    let facts =
-        HistoryFacts { stored: &stated.stored, values: &stated.values, racks: &stated.racks, are_acls_enabled: false };
+    let facts = HistoryFacts {
+        stored: &stated.stored,
+        values: stated.values.clone(),
+        racks: &stated.racks,
+        are_acls_enabled: false,
+    };
     let mut file = Vec::new();
     write_history(&facts, &mut file).unwrap();
     String::from_utf8(file).unwrap()

@@ -24,7 +24,7 @@ use crate::model::JobId;
 use crate::server::submission::staging::{AREA, StagingRoot};
 use crate::web::{FileRefusal, UploadPiece};
 
-use super::ledger::{Owner, Reservation};
+use super::ledger::{Owner, UploadReservation};
 
 const FOLDER_MODE: u32 = 0o700;
 const FILE_MODE: u32 = 0o600;
@@ -82,7 +82,7 @@ impl UploadFolders {
         &self,
         upload: &JobUpload,
         user: &str,
-        mut reservation: Reservation,
+        mut reservation: UploadReservation,
         mut pieces: mpsc::Receiver<UploadPiece>,
     ) -> Result<u64, FileRefusal> {
         let failed = |error: FsError| self.refusal(user, upload.job, &error);

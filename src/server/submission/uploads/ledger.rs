@@ -25,7 +25,7 @@ pub(super) type Owner = (Arc<str>, JobId);
 /// The files of all jobs that were handed over.
 #[derive(Debug, Default)]
 pub(super) struct UploadLedger {
-    jobs: BTreeMap<Owner, JobFiles>,
+    jobs: BTreeMap<Owner, UploadsOfJob>,
     users: BTreeMap<Arc<str>, Use>,
     /// Bytes by where they came from, in this run.
     peers: BTreeMap<Peer, u64>,
@@ -33,7 +33,7 @@ pub(super) struct UploadLedger {
 }
 
 #[derive(Debug)]
-struct JobFiles {
+struct UploadsOfJob {
     stored: BTreeMap<String, u64>,
     /// Stored before a restart, and being written.
     other_bytes: u64,
@@ -53,7 +53,7 @@ struct Use {
 
 /// Room for an upload under way; given back when dropped.
 #[derive(Debug)]
-pub(super) struct Reservation {
+pub(super) struct UploadReservation {
     ledger: Arc<Mutex<UploadLedger>>,
     limits: UploadLimits,
     owner: Owner,
@@ -84,7 +84,7 @@ impl UploadLedger {
     /// All jobs with files and nothing under way.
     pub(super) fn reviews(&self, now: Instant) -> Vec<Review> {
         let idle = self.jobs.iter().filter(|(_, files)| files.under_way == 0);
-        let review = |(owner, files): (&Owner, &JobFiles)| Review {
+        let review = |(owner, files): (&Owner, &UploadsOfJob)| Review {
             owner: owner.clone(),
             is_submitted: files.is_submitted,
             is_due: now.saturating_duration_since(files.last) >= KEPT_FOR,
@@ -131,12 +131,12 @@ impl UploadLedger {
         }
     }
 
-    fn files_of(&mut self, owner: &Owner, peer: Option<Peer>, now: Instant) -> &mut JobFiles {
+    fn files_of(&mut self, owner: &Owner, peer: Option<Peer>, now: Instant) -> &mut UploadsOfJob {
         if !self.jobs.contains_key(owner) {
             self.users.entry(owner.0.clone()).or_default().jobs += 1;
             self.all.jobs += 1;
         }
-        let files = self.jobs.entry(owner.clone()).or_insert_with(|| JobFiles {
+        let files = self.jobs.entry(owner.clone()).or_insert_with(|| UploadsOfJob {
             stored: BTreeMap::new(),
             other_bytes: 0,
             under_way: 0,
@@ -157,8 +157,9 @@ impl UploadLedger {
                 "{all} jobs have files here, {user} of this user: try again when some have ended"
             )));
         }
-        let is_new =
-            |files: &JobFiles| !files.stored.contains_key(name) && files.stored.len() + files.under_way >= MAX_FILES;
+        let is_new = |files: &UploadsOfJob| {
+            !files.stored.contains_key(name) && files.stored.len() + files.under_way >= MAX_FILES
+        };
         if self.jobs.get(owner).is_some_and(is_new) {
             let text =
                 format!("{} has {MAX_FILES} files, as many as a job may have; expected an archive of them", owner.1);
@@ -226,7 +227,7 @@ impl UploadLedger {
     }
 }
 
-impl Reservation {
+impl UploadReservation {
     /// Room for an upload of `name`, which is refused at once if its length is known and too much.
     pub(super) fn new(
         ledger: &Arc<Mutex<UploadLedger>>,
@@ -259,7 +260,7 @@ impl Reservation {
     }
 }
 
-impl Drop for Reservation {
+impl Drop for UploadReservation {
     fn drop(&mut self) {
         if self.bytes != u64::MAX {
             lock(&self.ledger).end(&self.owner, self.bytes, None, Instant::now());
@@ -288,7 +289,7 @@ mod tests {
 
     fn store(ledger: &Arc<Mutex<UploadLedger>>, owner: &Owner, name: &str, bytes: u64) -> Result<(), String> {
         let mut reservation =
-            Reservation::new(ledger, LIMITS, (owner.clone(), peer(owner.1.number as u8)), (name, None))
+            UploadReservation::new(ledger, LIMITS, (owner.clone(), peer(owner.1.number as u8)), (name, None))
                 .map_err(|refusal| refusal.text)?;
         reservation.grow(bytes).map_err(|refusal| refusal.text)?;
         assert_eq!(reservation.keep(name), bytes);
@@ -309,7 +310,7 @@ mod tests {
         store(&ledger, &owner("bob", 3), "a", 10 * MB).unwrap();
         let refused = store(&ledger, &second, "a", 2 * MB).unwrap_err();
         assert!(refused.ends_with("20 MB (jobtracker.upload.max-mb-of-all)"), "{refused}");
-        let known = Reservation::new(&ledger, LIMITS, (first.clone(), peer(1)), ("b", Some(2 * MB))).unwrap_err();
+        let known = UploadReservation::new(&ledger, LIMITS, (first.clone(), peer(1)), ("b", Some(2 * MB))).unwrap_err();
         assert_eq!(known.status, StatusCode::PAYLOAD_TOO_LARGE);
         // What was refused and what is replaced gives its room back.
         store(&ledger, &first, "a", MB).unwrap();
@@ -329,7 +330,7 @@ mod tests {
         let ledger = Arc::default();
         let reserve = |user: &str, number, last| {
             let key = (owner(user, number), peer(last));
-            let reservation = Reservation::new(&ledger, LIMITS, key, ("a", None)).map_err(|refusal| refusal.text);
+            let reservation = UploadReservation::new(&ledger, LIMITS, key, ("a", None)).map_err(|refusal| refusal.text);
             reservation.and_then(|mut reservation| {
                 reservation.grow(6 * MB).map_err(|refusal| refusal.text)?;
                 Ok(reservation.keep("a"))
@@ -344,9 +345,9 @@ mod tests {
     #[test]
     fn uploads_under_way_are_counted_and_end_with_their_reservation() {
         let ledger = Arc::default();
-        let begin = || Reservation::new(&ledger, LIMITS, (owner("alice", 1), peer(1)), ("a", None));
+        let begin = || UploadReservation::new(&ledger, LIMITS, (owner("alice", 1), peer(1)), ("a", None));
         let held = begin().unwrap();
-        assert!(Reservation::new(&ledger, LIMITS, (owner("bob", 2), peer(1)), ("a", None)).is_ok());
+        assert!(UploadReservation::new(&ledger, LIMITS, (owner("bob", 2), peer(1)), ("a", None)).is_ok());
         assert!(!lock(&ledger).forget(&owner("alice", 1)), "one is under way");
         assert!(lock(&ledger).reviews(Instant::now()).iter().all(|review| &*review.owner.0 == "bob"));
         drop(held);

@@ -23,7 +23,7 @@ use crate::web::{FileRefusal, NewUpload, UploadSink};
 use super::staging::StagingRoot;
 
 use folder::{UploadFolders, is_user_name};
-use ledger::{Owner, Reservation, Review, UploadLedger, lock};
+use ledger::{Owner, Review, UploadLedger, UploadReservation, lock};
 
 /// Uploads under way, and those of one user of an address.
 const UNDER_WAY: (u64, u64) = (64, 8);
@@ -64,7 +64,7 @@ impl Uploads {
         let NewUpload { file, user, peer, length_bytes } = upload;
         let (place, gives_way) = self.place_for(peer, &user)?;
         let owner: Owner = (user.clone(), file.job);
-        let reservation = Reservation::new(&self.ledger, self.limits, (owner, peer), (&file.name, length_bytes))?;
+        let reservation = UploadReservation::new(&self.ledger, self.limits, (owner, peer), (&file.name, length_bytes))?;
         let (pieces, received) = mpsc::channel(WAITING_PIECES);
         let (outcome, stored) = oneshot::channel();
         let folders = self.folders.clone();

@@ -38,7 +38,7 @@ impl Place {
         let upload = JobUpload { job: self.job, name: name.to_owned(), sha256: Sha256::digest(content).into() };
         let owner = (Arc::from("u-1"), self.job);
         let peer = std::net::IpAddr::from([127, 0, 0, 1]).into();
-        let reservation = Reservation::new(&self.ledger, LIMITS, (owner, peer), (name, None))?;
+        let reservation = UploadReservation::new(&self.ledger, LIMITS, (owner, peer), (name, None))?;
         let (sender, received) = mpsc::channel(1_000);
         for piece in content[..cut_at.unwrap_or(content.len())].chunks(7) {
             sender.try_send(UploadPiece::Bytes(piece.to_vec().into())).unwrap();
@@ -96,7 +96,7 @@ fn of_an_upload_that_fails_nothing_stays() {
     let upload = JobUpload { job: place.job, name: "other".to_owned(), sha256: [0; 32] };
     let peer = std::net::IpAddr::from([127, 0, 0, 1]).into();
     let reservation =
-        Reservation::new(&place.ledger, LIMITS, ((Arc::from("u-1"), place.job), peer), ("other", None)).unwrap();
+        UploadReservation::new(&place.ledger, LIMITS, ((Arc::from("u-1"), place.job), peer), ("other", None)).unwrap();
     let (sender, received) = mpsc::channel(10);
     sender.try_send(UploadPiece::End).unwrap();
     let other = place.folders.receive(&upload, "u-1", reservation, received).unwrap_err();

@@ -1,6 +1,6 @@
 //! A job as clients see it.
 
-use crate::model::{AttemptState, Kind, RunState, TaskId};
+use crate::model::{Kind, RunState, TaskId};
 use crate::scheduler::HostId;
 use crate::wire::{
     AccessControlList, Counter, CounterGroup, Counters, JobAcl, JobProfile, JobStatus, TaskReport, Text, TipStatus,

@@ -130,14 +130,11 @@ impl StockSource {
             Beside::Watched(watched) => {
                 let name = tracker.to_owned();
                 let Some(tracker) = watched.tracker(tracker) else {
-                    return StockPlace { name, ..StockPlace::default() };
+                    return StockPlace::new(name, None, 0, String::new());
                 };
-                StockPlace {
-                    name,
-                    host: Some(tracker.host.clone()).filter(|host| !host.is_empty()),
-                    http_port: u16::try_from(tracker.http_port).unwrap_or(0),
-                    node: format!("{}/{}", tracker.rack, tracker.host),
-                }
+                let host = Some(tracker.host.clone()).filter(|host| !host.is_empty());
+                let http_port = u16::try_from(tracker.http_port).unwrap_or(0);
+                StockPlace::new(name, host, http_port, format!("{}/{}", tracker.rack, tracker.host))
             }
             Beside::Stored { places, .. } => {
                 let found = places.binary_search_by_key(&attempt, |(id, _)| *id).ok();
@@ -188,7 +185,6 @@ impl StockSource {
             Beside::Stored { .. } => (LiveJob::without_run(job.state()), None),
         };
         let (state, finish_ms) = self.shown_end;
-        let bad_ends = |kind: Kind| (job.counts()[kind].failed_attempts, job.counts()[kind].killed_attempts);
         let list = |list: &Option<String>| list.clone().unwrap_or_default();
         StockJob {
             id: job.id(),
@@ -209,7 +205,6 @@ impl StockSource {
             work: PerKind::new(self.work_tally(Kind::Map), self.work_tally(Kind::Reduce)),
             setup: self.tally_past_work(1),
             cleanup: self.tally_past_work(0),
-            bad_ends: PerKind::new(bad_ends(Kind::Map), bad_ends(Kind::Reduce)),
             flaky: flaky.unwrap_or_default(),
             counters: self.counters(),
             graphs: PerKind::new(self.graph(Kind::Map), self.graph(Kind::Reduce)),
@@ -232,7 +227,15 @@ impl StockSource {
             }
             (false, None) => (counts.running, counts.failed),
         };
-        StockTally { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
+        StockTally {
+            total,
+            pending: total.saturating_sub(finished + running + killed),
+            running,
+            finished,
+            killed,
+            failed_attempts: counts.failed_attempts,
+            killed_attempts: counts.killed_attempts,
+        }
     }
 
     /// Both variants of its cleanup, or one past these, of its setup.
@@ -480,10 +483,10 @@ fn counter_groups(
         counters: group
             .counters
             .iter()
-            .map(|counter| StockCounter {
-                name: counter.display_name.as_ref().unwrap_or(&counter.name).0.clone(),
-                of_kind: of_kind(group, counter),
-                total: counter.value,
+            .map(|counter| {
+                let PerKind { map: map_value, reduce: reduce_value } = of_kind(group, counter);
+                let name = counter.display_name.as_ref().unwrap_or(&counter.name).0.clone();
+                StockCounter { name, map_value, reduce_value, total_value: counter.value }
             })
             .collect(),
     });
@@ -497,7 +500,7 @@ fn places_of(stored: &StoredJob) -> Vec<(AttemptId, StockPlace)> {
     let place = |attempt: &StoredAttempt| {
         let (host, http_port) = https.get(&attempt.id).map(|http| host_and_port(http)).unwrap_or_default();
         let node = format!("{DEFAULT_RACK}/{}", host_of_tracker(&attempt.tracker));
-        (attempt.id, StockPlace { name: attempt.tracker.to_string(), host, http_port, node })
+        (attempt.id, StockPlace::new(attempt.tracker.to_string(), host, http_port, node))
     };
     stored.attempts.iter().map(place).collect()
 }

@@ -46,7 +46,7 @@ pub(crate) use samples::{QueueSample, Sample, Samples};
 pub(crate) use shown::{Generation, Shown};
 pub(crate) use stored_views::{StoredScheduler, StoredViews};
 #[cfg(test)]
-pub(crate) use tick_shares::QueueShare;
+pub(crate) use tick_shares::TickShare;
 pub(crate) use tick_shares::TickShares;
 pub(crate) use volatile::LastExplanation;
 pub(crate) use watched_job::WatchedJob;

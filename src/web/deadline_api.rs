@@ -21,7 +21,7 @@ use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::HttpRequest;
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-struct Wanted {
+struct AskedDeadline {
     job: JobId,
     change: DeadlineChange,
     user: String,
@@ -35,7 +35,7 @@ pub(super) async fn deadline<O: Owner>(State(state): State<Arc<WebState<O>>>, re
         }
         Err((status, message)) => return json_refusal(status, &message),
     };
-    let Wanted { job, change, user } = wanted;
+    let AskedDeadline { job, change, user } = wanted;
     let caller = Caller::named(Arc::from(user));
     match timeout(ANSWER_TIMEOUT, state.owner.change_job(job, JobChange::Deadline(change), caller)).await {
         Err(_) => json_refusal(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
@@ -45,7 +45,7 @@ pub(super) async fn deadline<O: Owner>(State(state): State<Arc<WebState<O>>>, re
     }
 }
 
-fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
+fn read(request: &HttpRequest, market: MarketPresence) -> Result<AskedDeadline, (StatusCode, String)> {
     if request.method != Method::POST {
         return Err((StatusCode::METHOD_NOT_ALLOWED, "a deadline is changed by POST".to_owned()));
     }
@@ -74,5 +74,5 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
         return Err(bad(format!("{unknown:?} is not a parameter of a deadline")));
     }
     let change = given.change().map_err(|error| bad(error.replace("setDeadline", "deadline")))?;
-    Ok(Wanted { job, change, user })
+    Ok(AskedDeadline { job, change, user })
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Extensions, Response, StatusCode};
+use axum::response::IntoResponse as _;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
@@ -42,7 +43,7 @@ pub(super) async fn metrics<O: Owner>(
     let HttpRequest { uri, headers, user, .. } = request;
     let user = user.as_ref().map_or("", |PageUser(user)| user);
     if let Err(refusal) = check_instrumentation(&state, user).await {
-        return *refusal;
+        return refusal.into_response();
     }
     let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
     if fields.get("format").is_some_and(|format| format == "json") {

@@ -62,7 +62,7 @@ pub(super) async fn change_starts<O: Owner>(
 const PARAMETERS: [(&str, bool); 4] =
     [("holdJob", true), ("releaseJob", false), ("pauseQueue", true), ("resumeQueue", false)];
 
-struct Wanted {
+struct AskedPause {
     target: PauseTarget,
     is_on: bool,
     user: String,
@@ -73,7 +73,7 @@ pub(super) async fn pause<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
         let message = "a job is held and a queue is paused by POST, or by a signed request at /scheduler";
         return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, message), "POST");
     }
-    let Wanted { target, is_on, user } = match read(&request, state.owner.market_presence()) {
+    let AskedPause { target, is_on, user } = match read(&request, state.owner.market_presence()) {
         Ok(wanted) => wanted,
         Err((status, message)) => return json_refusal(status, &message),
     };
@@ -84,7 +84,7 @@ pub(super) async fn pause<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
     change_starts(&state, ClusterPart::Work(target), is_on, user, |_| Some(body)).await
 }
 
-fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
+fn read(request: &HttpRequest, market: MarketPresence) -> Result<AskedPause, (StatusCode, String)> {
     let bad = |message: String| (StatusCode::BAD_REQUEST, message);
     let (mut fields, user) = believed_fields(request, market)?;
     let mut named = PARAMETERS.into_iter().filter_map(|(name, is_on)| Some((name, is_on, fields.remove(name)?)));
@@ -99,6 +99,6 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
     };
     match fields.keys().next() {
         Some(unknown) => Err(bad(format!("{unknown:?} is not a parameter of this change"))),
-        None => Ok(Wanted { target, is_on, user }),
+        None => Ok(AskedPause { target, is_on, user }),
     }
 }

@@ -23,7 +23,7 @@ use super::error::Refused;
 use super::job_filter::JobFilter;
 use super::overview::{ENDED_MS, OverviewJobs, overview_page};
 use super::page::Page;
-use super::search::Found;
+use super::search::SearchResult;
 use super::viewer::View;
 use super::{applications, decisions, health, jobs, market, policy, queues, search, workers};
 
@@ -265,8 +265,8 @@ pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpReque
         Err(refused) => return view.refuse(&refused, &asked),
     };
     match search::search(&view, wanted.trim(), &jobs) {
-        Found::Page(page) => view.answer(&page, &asked),
-        Found::Address(address) => led_to(&address),
+        SearchResult::Page(page) => view.answer(&page, &asked),
+        SearchResult::Address(address) => led_to(&address),
     }
 }
 

@@ -41,8 +41,6 @@ pub struct StockJob {
     pub(crate) setup: StockTally,
     /// Both variants of its cleanup.
     pub(crate) cleanup: StockTally,
-    /// Its attempts that ended without success: FAILED, KILLED.
-    pub(crate) bad_ends: PerKind<(u32, u32)>,
     /// Hosts that it avoids, with the failures of its attempts there.
     pub(crate) flaky: Vec<(String, u32)>,
     pub(crate) counters: Vec<StockCounterGroup>,
@@ -58,29 +56,43 @@ pub(crate) struct StockAcls {
     pub(crate) modify: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct StockTally {
+    #[serde(rename = "numTotalTasks")]
     pub(crate) total: u32,
+    #[serde(rename = "numPendingTasks")]
     pub(crate) pending: u32,
+    #[serde(rename = "numRunningTasks")]
     pub(crate) running: u32,
+    #[serde(rename = "numFinishedTasks")]
     pub(crate) finished: u32,
     /// Those that were given up.
+    #[serde(rename = "numKilledTasks")]
     pub(crate) killed: u32,
+    /// Attempts that ended so; 0 of a setup or cleanup.
+    #[serde(rename = "numFailedTaskAttempts")]
+    pub(crate) failed_attempts: u32,
+    #[serde(rename = "numKilledTaskAttempts")]
+    pub(crate) killed_attempts: u32,
 }
 
 /// A group of counters of a job, by the names for display.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StockCounterGroup {
+    #[serde(rename = "groupName")]
     pub(crate) name: String,
+    #[serde(rename = "jobCountersInfo")]
     pub(crate) counters: Vec<StockCounter>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct StockCounter {
     pub(crate) name: String,
-    /// The sum over maps and over reduces; 0 for a task.
-    pub(crate) of_kind: PerKind<i64>,
-    pub(crate) total: i64,
+    /// The sums over maps and over reduces; 0 for a task.
+    pub(crate) map_value: i64,
+    pub(crate) reduce_value: i64,
+    pub(crate) total_value: i64,
 }
 
 /// Progress by groups of tasks.
@@ -168,14 +180,16 @@ pub(crate) struct StockAttempt {
     pub(crate) counters: usize,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A tracker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct StockPlace {
-    pub(crate) name: String,
-    /// Its host; none if it is not connected, and has left no address.
-    pub(crate) host: Option<String>,
-    pub(crate) http_port: u16,
-    /// Its host as a path in the network.
-    pub(crate) node: String,
+    pub(super) name: String,
+    pub(super) host: Option<String>,
+    http_port: u16,
+    /// `http://HOST:PORT`; none where the host is not known.
+    pub(super) url: Option<String>,
+    pub(super) node: String,
 }
 
 /// Failed and killed attempts of a job.
@@ -225,13 +239,12 @@ impl FailureFilter {
 }
 
 impl StockPlace {
-    /// `http://HOST:PORT`; none where the host is not known.
-    pub(crate) fn url(&self) -> Option<String> {
-        self.host.as_ref().map(|host| format!("http://{host}:{}", self.http_port))
+    /// `host`: none if it is not connected, and has left no address; `node`: its host as a path in the network.
+    pub(crate) fn new(name: String, host: Option<String>, http_port: u16, node: String) -> Self {
+        let url = host.as_ref().map(|host| format!("http://{host}:{http_port}"));
+        Self { name, host, http_port, url, node }
     }
 }
-
-impl StockCounterGroup {}
 
 /// A job that is over, with all its attempts.
 #[derive(Clone, Debug, PartialEq)]

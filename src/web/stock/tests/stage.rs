@@ -130,7 +130,7 @@ impl Recorded {
 }
 
 pub(super) fn tally(total: u32, pending: u32, running: u32, finished: u32, killed: u32) -> StockTally {
-    StockTally { total, pending, running, finished, killed }
+    StockTally { total, pending, running, finished, killed, ..StockTally::default() }
 }
 
 /// A job of the recorded run.
@@ -155,7 +155,6 @@ pub(super) fn job(number: i32, name: &str, state: RunState) -> StockJob {
         work: PerKind::default(),
         setup: tally(2, 0, 0, 1, 1),
         cleanup: tally(2, 2, 0, 0, 0),
-        bad_ends: PerKind::default(),
         flaky: Vec::new(),
         counters: Vec::new(),
         graphs: PerKind::default(),
@@ -171,11 +170,9 @@ pub(super) fn counters_of(body: &str) -> Vec<StockCounterGroup> {
         let counters = group.get("jobCountersInfo").or_else(|| group.get("taskCountersInfo")).unwrap();
         let counters = counters.as_array().unwrap().iter().map(|counter| StockCounter {
             name: counter["name"].as_str().unwrap().to_owned(),
-            of_kind: PerKind::new(
-                number(counter, "mapValue").unwrap_or(0),
-                number(counter, "reduceValue").unwrap_or(0),
-            ),
-            total: number(counter, "totalValue").or_else(|| number(counter, "value")).unwrap(),
+            map_value: number(counter, "mapValue").unwrap_or(0),
+            reduce_value: number(counter, "reduceValue").unwrap_or(0),
+            total_value: number(counter, "totalValue").or_else(|| number(counter, "value")).unwrap(),
         });
         StockCounterGroup { name: group["groupName"].as_str().unwrap().to_owned(), counters: counters.collect() }
     });
@@ -232,12 +229,12 @@ pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), 
         sort_ms: 0,
         finish_ms: if state == AttemptState::Running { 0 } else { started_ms },
         diagnostics: Vec::new(),
-        tracker: StockPlace {
-            name: format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
-            host: Some(host.to_owned()),
-            http_port: port,
-            node: format!("/default-rack/{host}"),
-        },
+        tracker: StockPlace::new(
+            format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
+            Some(host.to_owned()),
+            port,
+            format!("/default-rack/{host}"),
+        ),
         cleanup_tracker: None,
         counters: 0,
     }

@@ -321,10 +321,7 @@ impl StockSource {
         let total = self.job.total();
         let wanted = match filter {
             TaskFilter::All => None,
-            TaskFilter::Running => Some(ListedState::Running),
-            TaskFilter::Completed => Some(ListedState::Complete),
-            TaskFilter::Killed => Some(ListedState::Killed),
-            TaskFilter::Pending => Some(ListedState::Pending),
+            TaskFilter::Listed(state) => Some(state),
             TaskFilter::Nothing => return StockTasks::default(),
         };
         let is_complete = |(kind, task): &(Kind, u32)| self.job.listed_state(*kind, *task) == ListedState::Complete;

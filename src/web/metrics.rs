@@ -13,6 +13,7 @@ use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
+use crate::api::WorkerCounts;
 use crate::engine::{ClusterSnapshot, ContainersSnapshot, EndClass, QueueSnapshot};
 use crate::http::RequestPlace;
 use crate::model::{Credits, Kind, PerKind};
@@ -110,7 +111,8 @@ impl Scrape {
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
-        let WorkerHealth { healthy, short, unhealthy, draining, silent } = WorkerHealth::of(overview);
+        let WorkerHealth { counts: WorkerCounts { healthy, short, unhealthy, silent }, draining } =
+            WorkerHealth::of(overview);
         let trackers = [
             ("healthy", healthy.saturating_sub(short)),
             ("short", short),

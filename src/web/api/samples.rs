@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::model::{Credits, PerKind, PerPool};
-use crate::views::{QueueSample, SAMPLE_MS, Sample, TickShares};
+use crate::model::{Credits, PerPool};
+use crate::views::{SAMPLE_MS, Sample, TickShares};
 
 use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
@@ -16,37 +16,7 @@ use super::market::{check_market, points};
 struct SampleSeries<'a> {
     /// Distance of two points, ms; a longer one is a gap.
     step_ms: u64,
-    points: Vec<SamplePoint<'a>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct SamplePoint<'a> {
-    time_ms: i64,
-    slots: PerKind<u32>,
-    used: PerKind<u32>,
-    waiting: PerKind<u64>,
-    /// Slots that containers hold.
-    containers: u64,
-    queues: Vec<QueuePoint<'a>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct QueuePoint<'a> {
-    queue: &'a str,
-    used: u64,
-    waiting: u64,
-}
-
-impl<'a> SamplePoint<'a> {
-    fn of(sample: &'a Sample) -> Self {
-        let queue = |QueueSample { queue, used, waiting }: &'a QueueSample| QueuePoint {
-            queue,
-            used: *used,
-            waiting: *waiting,
-        };
-        let Sample { time_ms, slots, used, waiting, containers, ref queues } = *sample;
-        Self { time_ms, slots, used, waiting, containers, queues: queues.iter().map(queue).collect() }
-    }
+    points: Vec<&'a Sample>,
 }
 
 pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
@@ -55,8 +25,7 @@ pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> R
     parameters.end()?;
     let wanted: Vec<&Sample> = ask.shown.samples.slots().filter(|sample| sample.time_ms >= since_ms).collect();
     let (every, kept) = thinned(wanted, most);
-    let points = kept.into_iter().map(SamplePoint::of).collect();
-    Ok(Content::one(&SampleSeries { step_ms: SAMPLE_MS * every, points }))
+    Ok(Content::one(&SampleSeries { step_ms: SAMPLE_MS * every, points: kept }))
 }
 
 /// At most so many of a series, and of how many each is the last: counted from the newest, which is always there.

@@ -82,7 +82,7 @@ pub(super) fn overview_page(view: &View, host: &str, jobs: &OverviewJobs, prices
 
 fn summary(view: &View) -> Vec<(&'static str, Cell)> {
     let overview = view.overview();
-    let health = WorkerHealth::of(overview);
+    let health = WorkerHealth::of(overview).counts;
     let mut summary = vec![
         (
             "Map slots in use",

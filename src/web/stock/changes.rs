@@ -5,15 +5,14 @@ use askama::Template;
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::engine::Caller;
 use crate::model::{AttemptId, JobId};
 
-use super::super::job_changes::{check_form, status_of};
-use super::super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::super::job_changes::{check_form, make_change};
+use super::super::owner::{JobChange, MarketPresence, Owner};
 use super::super::response::text;
-use super::super::state::{ANSWER_TIMEOUT, WebState};
+use super::super::state::WebState;
 use super::request::{EarlyAnswer, PageRequest};
 
 const MOST_JOBS: usize = 1_000;
@@ -36,16 +35,8 @@ impl<'a, O: Owner> Changes<'a, O> {
 
     /// Changes a job.
     pub(super) async fn make(&self, id: JobId, change: JobChange) -> Result<(), EarlyAnswer> {
-        let made = self.state.owner.change_job(id, change, self.caller.clone());
-        match timeout(ANSWER_TIMEOUT, made).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(refusal))) => Err(text(status_of(&refusal), refusal).into()),
-            Ok(Err(OwnerGone)) => Err(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone).into()),
-            Err(_) => {
-                let late = "no answer in time; the change may have been made";
-                Err(text(StatusCode::SERVICE_UNAVAILABLE, late).into())
-            }
-        }
+        let made = make_change(self.state, id, change, self.caller.clone()).await;
+        made.map_err(|(status, why)| text(status, why).into())
     }
 
     /// Changes several jobs in the same way; one that refuses keeps none of the others from it, as in 1.2.1.

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState, TaskId};
+use crate::views::ListedState;
 
 use super::super::page_user::PageLogin;
+use super::java_text::access_list;
 
 pub(crate) const GRAPH_GROUPS: u32 = 600;
 pub(crate) const TASKS_PER_PAGE: u32 = 2_000;
@@ -137,14 +139,9 @@ pub(crate) struct StockTask {
 
 /// Which tasks of a list, by state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TaskFilter {
+pub(crate) enum TaskFilter {
     All,
-    Running,
-    Completed,
-    /// Given up.
-    Killed,
-    /// Neither.
-    Pending,
+    Listed(ListedState),
     /// By a word that no task is in.
     Nothing,
 }
@@ -238,6 +235,14 @@ impl FailureFilter {
     }
 }
 
+impl StockAcls {
+    /// The names of its lists, and their words.
+    pub(super) fn named(&self) -> [(&'static str, String); 2] {
+        [("mapreduce.job.acl-view-job", &self.view), ("mapreduce.job.acl-modify-job", &self.modify)]
+            .map(|(name, list)| (name, access_list(list)))
+    }
+}
+
 impl StockPlace {
     /// `host`: none if it is not connected, and has left no address; `node`: its host as a path in the network.
     pub(crate) fn new(name: String, host: Option<String>, http_port: u16, node: String) -> Self {
@@ -270,17 +275,6 @@ pub(crate) enum PastKind {
     Map,
     Reduce,
     Cleanup,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StockHistoryPlace {
-    /// Nowhere: the job is not over.
-    NotOver,
-    /// In a file, or still in the database.
-    Over {
-        /// As [`StockPastJob::log_file`](super::StockPastJob::log_file).
-        log_file: String,
-    },
 }
 
 impl StockPast {

@@ -15,9 +15,9 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::changes::{Changes, Confirm};
-use super::data::{StockCounterGroup, StockJob, StockTally};
+use super::data::{StockAcls, StockCounterGroup, StockJob, StockTally};
 use super::graph::{PictureFrame, picture};
-use super::java_text::{access_list, date, grouped, span};
+use super::java_text::{date, grouped, span};
 use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 use super::rows::{ShownProgress, Timing, new_job_page, simple_host, state_word};
 
@@ -176,10 +176,6 @@ impl<'a> JobPage<'a> {
             RunState::Failed => Some(EndWords { word: "Failed", has_reason: true }),
             RunState::Killed => Some(EndWords { word: "Killed", has_reason: true }),
         };
-        let acls = job.acls.as_ref().map(|acls| {
-            let lists = [("mapreduce.job.acl-view-job", &acls.view), ("mapreduce.job.acl-modify-job", &acls.modify)];
-            lists.map(|(name, list)| (name, access_list(list)))
-        });
         let others = PRIORITIES.into_iter().filter(|priority| *priority != job.priority);
         JobPage {
             new_page: new_job_page(job.id),
@@ -187,7 +183,7 @@ impl<'a> JobPage<'a> {
             host,
             submit_host: job.submit_host.as_deref().unwrap_or_default(),
             submit_address: job.submit_address.as_deref().unwrap_or_default(),
-            acls,
+            acls: job.acls.as_ref().map(StockAcls::named),
             setup: LevelState::of(job.setup),
             cleanup: LevelState::of(job.cleanup),
             status: state_word(job.state),

@@ -8,6 +8,7 @@ use axum::http::StatusCode;
 use serde::Serialize;
 
 use crate::model::{JobId, Kind, TaskId};
+use crate::views::ListedState;
 
 use super::super::owner::Owner;
 use super::super::response::text;
@@ -73,10 +74,10 @@ impl TasksQuery {
         let state = asked.get("state").unwrap_or("all");
         let filter = match state {
             "all" => TaskFilter::All,
-            "running" => TaskFilter::Running,
-            "completed" => TaskFilter::Completed,
-            "killed" => TaskFilter::Killed,
-            "pending" => TaskFilter::Pending,
+            "running" => TaskFilter::Listed(ListedState::Running),
+            "completed" => TaskFilter::Listed(ListedState::Complete),
+            "killed" => TaskFilter::Listed(ListedState::Killed),
+            "pending" => TaskFilter::Listed(ListedState::Pending),
             _ => TaskFilter::Nothing,
         };
         let state: String = state.chars().take(40).collect();

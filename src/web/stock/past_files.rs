@@ -14,7 +14,6 @@ use super::super::response::{fresh, text};
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::changes::go_back;
-use super::data::StockHistoryPlace;
 use super::past_job::{lost, named_job};
 use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 
@@ -32,10 +31,8 @@ pub(super) async fn gethistory<O: Owner>(State(state): State<Arc<WebState<O>>>, 
     let id = id.ok_or_else(|| text(StatusCode::BAD_REQUEST, "expected jobid=JOB"))?;
     match place_of(&state, &asked, id).await? {
         None => Err(text(StatusCode::BAD_REQUEST, format_args!("Job {id} not known")).into()),
-        Some(StockHistoryPlace::NotOver) => {
-            Err(text(StatusCode::BAD_REQUEST, format_args!("Job {id} is still in running")).into())
-        }
-        Some(StockHistoryPlace::Over { log_file }) => Ok(go_back(&format!("/historyfile?logFile={log_file}"))),
+        Some(None) => Err(text(StatusCode::BAD_REQUEST, format_args!("Job {id} is still in running")).into()),
+        Some(Some(log_file)) => Ok(go_back(&format!("/historyfile?logFile={log_file}"))),
     }
 }
 
@@ -43,7 +40,7 @@ async fn place_of<O: Owner>(
     state: &WebState<O>,
     asked: &PageRequest,
     id: JobId,
-) -> Result<Option<StockHistoryPlace>, EarlyAnswer> {
+) -> Result<Option<Option<String>>, EarlyAnswer> {
     found(state.owner.stock_history_place(id, viewer(state, asked)?), asked.user(), id).await
 }
 
@@ -65,7 +62,7 @@ pub(super) async fn loadhistory<O: Owner>(State(state): State<Arc<WebState<O>>>,
     let asked = PageRequest::of(request).await?;
     let id = named_job(&asked)?;
     match place_of(&state, &asked, id).await? {
-        Some(StockHistoryPlace::Over { .. }) => Ok(fresh(StatusCode::OK, super::super::response::HTML, "")),
-        Some(StockHistoryPlace::NotOver) | None => Err(lost(id)),
+        Some(Some(_)) => Ok(fresh(StatusCode::OK, super::super::response::HTML, "")),
+        Some(None) | None => Err(lost(id)),
     }
 }

@@ -18,8 +18,8 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::conf;
-use super::data::{PastAttempt, PastKind, StockAttempt, StockCounterGroup, StockPast};
-use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
+use super::data::{PastAttempt, PastKind, StockAcls, StockAttempt, StockCounterGroup, StockPast};
+use super::java_text::{grouped, short_day_and_time, short_with_span, time_with_span};
 use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 use super::rows::{Logs, new_job_page};
 
@@ -140,10 +140,6 @@ struct KindTotals {
 impl<'a> Details<'a> {
     fn new(past: &'a StockPast) -> Self {
         let job = &past.job;
-        let acls = job.acls.as_ref().map(|acls| {
-            let lists = [("mapreduce.job.acl-view-job", &acls.view), ("mapreduce.job.acl-modify-job", &acls.modify)];
-            lists.map(|(name, list)| (name, access_list(list)))
-        });
         let bad = [("Failed", AttemptState::Failed), ("Killed", AttemptState::Killed)].map(|(word, state)| {
             let mut by_host = BTreeMap::<&str, Vec<TaskId>>::new();
             for attempt in past.attempts.iter().filter(|attempt| attempt.attempt.state == state) {
@@ -159,7 +155,7 @@ impl<'a> Details<'a> {
             new_page: new_job_page(job.id),
             past,
             id: job.id.to_string(),
-            acls,
+            acls: job.acls.as_ref().map(StockAcls::named),
             submitted: time_with_span(job.submit_ms, 0),
             launched: time_with_span(past.launch_ms, job.submit_ms),
             finished: time_with_span(job.finish_ms.unwrap_or(0), past.launch_ms),

@@ -18,15 +18,16 @@ use crate::market::{Acl, HistoryPage, MarketError, ReportRequest, ServletRequest
 use crate::model::{
     AttemptId, AttemptState, Credits, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId,
 };
+use crate::views::ListedState;
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{
     ClusterPart, Health, JobChange, LedgerUnreadable, MarketPresence, MarketReply, Owner, OwnerGone,
 };
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::stock::{
-    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockHistoryPlace,
-    StockJob, StockOwner, StockPast, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask,
-    StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockJob, StockOwner,
+    StockPast, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE,
+    TaskFilter, TaskList,
 };
 
 /// 22 November 2026, 03:50:00 UTC.
@@ -249,11 +250,11 @@ impl StockOwner for Recorded {
         Ok(self.lets_see(viewer.as_ref()).map(|()| self.past_job.clone().filter(|past| past.job.id == job)))
     }
 
-    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
+    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Option<String>> {
         let past = self.past_job.as_ref().filter(|past| past.job.id == job);
-        let over = past.map(|past| StockHistoryPlace::Over { log_file: past.log_file.clone() });
+        let over = past.map(|past| Some(past.log_file.clone()));
         let is_known = self.jobs.iter().any(|known| known.id == job);
-        Ok(self.lets_see(viewer.as_ref()).map(|()| over.or(is_known.then_some(StockHistoryPlace::NotOver))))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| over.or(is_known.then_some(None))))
     }
 
     async fn stock_history_file(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<u8>> {
@@ -289,8 +290,8 @@ impl StockOwner for Recorded {
         let kind = if list == TaskList::Work(Kind::Reduce) { Kind::Reduce } else { Kind::Map };
         let of_list = |task: &&StockTask| match filter {
             TaskFilter::All => true,
-            TaskFilter::Running => task.finish_ms == 0,
-            TaskFilter::Completed => task.finish_ms > 0,
+            TaskFilter::Listed(ListedState::Running) => task.finish_ms == 0,
+            TaskFilter::Listed(ListedState::Complete) => task.finish_ms > 0,
             _ => false,
         };
         let tasks: Vec<_> = self.tasks.iter().filter(|task| task.id.kind == kind).filter(of_list).cloned().collect();

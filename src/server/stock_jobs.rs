@@ -1,12 +1,12 @@
 //! What the stock pages show of a job: from the views, with what the owner says beside facts, or from the database for a job that
 //! is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::{LiveJob, ReportedAttempt};
 use crate::mapreduce::{
-    AttemptRole, CounterSum, CounterTotal, CounterValues, FinishedJob, Job, StoredAttempt, StoredJob,
+    Attempt, AttemptRole, CounterSum, CounterTotal, CounterValues, FinishedJob, Job, StoredAttempt, StoredJob,
 };
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind, RunState, TaskId};
 use crate::scheduler::AppId;
@@ -34,10 +34,11 @@ pub(super) struct StockSource {
 
 enum Beside {
     Watched(WatchedJob),
-    /// It is over: its attempts, the trackers of these, and its counters, all and of its maps and reduces.
+    /// It is over: its attempts, the trackers of these, the hosts that it avoided, and its counters, all and of its maps and reduces.
     Stored {
         attempts: Vec<StoredAttempt>,
         places: Vec<(AttemptId, StockPlace)>,
+        flaky: Vec<(String, u32)>,
         counters: Counters,
         of_kind: PerKind<Counters>,
     },
@@ -70,12 +71,12 @@ impl StockSource {
         let of_kind = PerKind::new(sum(Kind::Map), sum(Kind::Reduce));
         // No scheduler knows it.
         let counters = Job::from_finished(head, AppId::new(0)).counters(&Default::default()).unwrap_or_default();
-        let places = places_of(&stored);
+        let (places, flaky) = (places_of(&stored), flaky_hosts(&stored));
         Self {
             shown_end: shown_end.unwrap_or((job.state(), job.finish_ms())),
             job: Arc::new(job),
             are_acls_on,
-            beside: Beside::Stored { attempts: stored.attempts, places, counters, of_kind },
+            beside: Beside::Stored { attempts: stored.attempts, places, flaky, counters, of_kind },
         }
     }
 
@@ -179,10 +180,8 @@ impl StockSource {
     pub(super) fn job(&self) -> StockJob {
         let (job, spec) = (&*self.job, self.job.spec());
         let (live, flaky) = match &self.beside {
-            Beside::Watched(watched) => {
-                (watched.live.clone(), watched.state.as_ref().map(|state| state.flaky_hosts.clone()))
-            }
-            Beside::Stored { .. } => (LiveJob::without_run(job.state()), None),
+            Beside::Watched(watched) => (watched.live.clone(), watched.state.as_ref().map(|state| &state.flaky_hosts)),
+            Beside::Stored { flaky, .. } => (LiveJob::without_run(job.state()), Some(flaky)),
         };
         let (state, finish_ms) = self.shown_end;
         let list = |list: &Option<String>| list.clone().unwrap_or_default();
@@ -205,7 +204,7 @@ impl StockSource {
             work: PerKind::new(self.work_tally(Kind::Map), self.work_tally(Kind::Reduce)),
             setup: self.tally_past_work(1),
             cleanup: self.tally_past_work(0),
-            flaky: flaky.unwrap_or_default(),
+            flaky: flaky.cloned().unwrap_or_default(),
             counters: self.counters(),
             graphs: PerKind::new(self.graph(Kind::Map), self.graph(Kind::Reduce)),
         }
@@ -500,6 +499,24 @@ fn places_of(stored: &StoredJob) -> Vec<(AttemptId, StockPlace)> {
         (attempt.id, StockPlace::new(attempt.tracker.to_string(), host, http_port, node))
     };
     stored.attempts.iter().map(place).collect()
+}
+
+/// Hosts on which too many attempts failed, or whose trackers were lost, with how often.
+fn flaky_hosts(stored: &StoredJob) -> Vec<(String, u32)> {
+    let is_lost = |attempt: &&StoredAttempt| {
+        !attempt.diagnostics.is_empty() && {
+            let text = Attempt::lost_tracker_text(&attempt.tracker);
+            attempt.diagnostics.lines().any(|line| line == text)
+        }
+    };
+    let lost: BTreeSet<&str> = stored.attempts.iter().filter(is_lost).map(|attempt| &*attempt.tracker).collect();
+    let failed = stored.attempts.iter().filter(|attempt| attempt.state == AttemptState::Failed);
+    let mut failures: BTreeMap<String, u32> = BTreeMap::new();
+    for tracker in lost.into_iter().chain(failed.map(|attempt| &*attempt.tracker)) {
+        *failures.entry(host_of_tracker(tracker).to_owned()).or_default() += 1;
+    }
+    let limit = stored.accepted.spec.max_tracker_failures.max(1);
+    failures.into_iter().filter(|(_, failures)| *failures >= limit).collect()
 }
 
 /// The parts of `http://HOST:PORT`.

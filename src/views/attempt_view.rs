@@ -232,7 +232,7 @@ impl TriedAttempt for AttemptView {
 
 /// The state of a task by which 1.2.1 lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListedState {
+pub enum ListedState {
     Pending,
     Running,
     Complete,

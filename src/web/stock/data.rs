@@ -139,7 +139,7 @@ pub(crate) struct StockTask {
 
 /// Which tasks of a list, by state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum TaskFilter {
+pub enum TaskFilter {
     All,
     Listed(ListedState),
     /// By a word that no task is in.

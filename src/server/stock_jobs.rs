@@ -1,12 +1,12 @@
 //! What the stock pages show of a job: from the views, with what the owner says beside facts, or from the database for a job that
 //! is over.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::engine::{LiveJob, ReportedAttempt};
 use crate::mapreduce::{
-    AttemptRole, CounterSum, CounterTotal, CounterValues, FinishedJob, Job, StoredAttempt, StoredJob,
+    Attempt, AttemptRole, CounterSum, CounterTotal, CounterValues, FinishedJob, Job, StoredAttempt, StoredJob,
 };
 use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind, RunState, TaskId};
 use crate::scheduler::AppId;
@@ -34,10 +34,11 @@ pub(super) struct StockSource {
 
 enum Beside {
     Watched(WatchedJob),
-    /// It is over: its attempts, the trackers of these, and its counters, all and of its maps and reduces.
+    /// It is over: its attempts, the trackers of these, the hosts that it avoided, and its counters, all and of its maps and reduces.
     Stored {
         attempts: Vec<StoredAttempt>,
         places: Vec<(AttemptId, StockPlace)>,
+        flaky: Vec<(String, u32)>,
         counters: Counters,
         of_kind: PerKind<Counters>,
     },
@@ -70,12 +71,12 @@ impl StockSource {
         let of_kind = PerKind::new(sum(Kind::Map), sum(Kind::Reduce));
         // No scheduler knows it.
         let counters = Job::from_finished(head, AppId::new(0)).counters(&Default::default()).unwrap_or_default();
-        let places = places_of(&stored);
+        let (places, flaky) = (places_of(&stored), flaky_hosts(&stored));
         Self {
             shown_end: shown_end.unwrap_or((job.state(), job.finish_ms())),
             job: Arc::new(job),
             are_acls_on,
-            beside: Beside::Stored { attempts: stored.attempts, places, counters, of_kind },
+            beside: Beside::Stored { attempts: stored.attempts, places, flaky, counters, of_kind },
         }
     }
 
@@ -130,14 +131,11 @@ impl StockSource {
             Beside::Watched(watched) => {
                 let name = tracker.to_owned();
                 let Some(tracker) = watched.tracker(tracker) else {
-                    return StockPlace { name, ..StockPlace::default() };
+                    return StockPlace::new(name, None, 0, String::new());
                 };
-                StockPlace {
-                    name,
-                    host: Some(tracker.host.clone()).filter(|host| !host.is_empty()),
-                    http_port: u16::try_from(tracker.http_port).unwrap_or(0),
-                    node: format!("{}/{}", tracker.rack, tracker.host),
-                }
+                let host = Some(tracker.host.clone()).filter(|host| !host.is_empty());
+                let http_port = u16::try_from(tracker.http_port).unwrap_or(0);
+                StockPlace::new(name, host, http_port, format!("{}/{}", tracker.rack, tracker.host))
             }
             Beside::Stored { places, .. } => {
                 let found = places.binary_search_by_key(&attempt, |(id, _)| *id).ok();
@@ -182,13 +180,10 @@ impl StockSource {
     pub(super) fn job(&self) -> StockJob {
         let (job, spec) = (&*self.job, self.job.spec());
         let (live, flaky) = match &self.beside {
-            Beside::Watched(watched) => {
-                (watched.live.clone(), watched.state.as_ref().map(|state| state.flaky_hosts.clone()))
-            }
-            Beside::Stored { .. } => (LiveJob::without_run(job.state()), None),
+            Beside::Watched(watched) => (watched.live.clone(), watched.state.as_ref().map(|state| &state.flaky_hosts)),
+            Beside::Stored { flaky, .. } => (LiveJob::without_run(job.state()), Some(flaky)),
         };
         let (state, finish_ms) = self.shown_end;
-        let bad_ends = |kind: Kind| (job.counts()[kind].failed_attempts, job.counts()[kind].killed_attempts);
         let list = |list: &Option<String>| list.clone().unwrap_or_default();
         StockJob {
             id: job.id(),
@@ -209,8 +204,7 @@ impl StockSource {
             work: PerKind::new(self.work_tally(Kind::Map), self.work_tally(Kind::Reduce)),
             setup: self.tally_past_work(1),
             cleanup: self.tally_past_work(0),
-            bad_ends: PerKind::new(bad_ends(Kind::Map), bad_ends(Kind::Reduce)),
-            flaky: flaky.unwrap_or_default(),
+            flaky: flaky.cloned().unwrap_or_default(),
             counters: self.counters(),
             graphs: PerKind::new(self.graph(Kind::Map), self.graph(Kind::Reduce)),
         }
@@ -232,7 +226,15 @@ impl StockSource {
             }
             (false, None) => (counts.running, counts.failed),
         };
-        StockTally { total, pending: total.saturating_sub(finished + running + killed), running, finished, killed }
+        StockTally {
+            total,
+            pending: total.saturating_sub(finished + running + killed),
+            running,
+            finished,
+            killed,
+            failed_attempts: counts.failed_attempts,
+            killed_attempts: counts.killed_attempts,
+        }
     }
 
     /// Both variants of its cleanup, or one past these, of its setup.
@@ -318,10 +320,7 @@ impl StockSource {
         let total = self.job.total();
         let wanted = match filter {
             TaskFilter::All => None,
-            TaskFilter::Running => Some(ListedState::Running),
-            TaskFilter::Completed => Some(ListedState::Complete),
-            TaskFilter::Killed => Some(ListedState::Killed),
-            TaskFilter::Pending => Some(ListedState::Pending),
+            TaskFilter::Listed(state) => Some(state),
             TaskFilter::Nothing => return StockTasks::default(),
         };
         let is_complete = |(kind, task): &(Kind, u32)| self.job.listed_state(*kind, *task) == ListedState::Complete;
@@ -480,10 +479,10 @@ fn counter_groups(
         counters: group
             .counters
             .iter()
-            .map(|counter| StockCounter {
-                name: counter.display_name.as_ref().unwrap_or(&counter.name).0.clone(),
-                of_kind: of_kind(group, counter),
-                total: counter.value,
+            .map(|counter| {
+                let PerKind { map: map_value, reduce: reduce_value } = of_kind(group, counter);
+                let name = counter.display_name.as_ref().unwrap_or(&counter.name).0.clone();
+                StockCounter { name, map_value, reduce_value, total_value: counter.value }
             })
             .collect(),
     });
@@ -497,9 +496,27 @@ fn places_of(stored: &StoredJob) -> Vec<(AttemptId, StockPlace)> {
     let place = |attempt: &StoredAttempt| {
         let (host, http_port) = https.get(&attempt.id).map(|http| host_and_port(http)).unwrap_or_default();
         let node = format!("{DEFAULT_RACK}/{}", host_of_tracker(&attempt.tracker));
-        (attempt.id, StockPlace { name: attempt.tracker.to_string(), host, http_port, node })
+        (attempt.id, StockPlace::new(attempt.tracker.to_string(), host, http_port, node))
     };
     stored.attempts.iter().map(place).collect()
+}
+
+/// Hosts on which too many attempts failed, or whose trackers were lost, with how often.
+fn flaky_hosts(stored: &StoredJob) -> Vec<(String, u32)> {
+    let is_lost = |attempt: &&StoredAttempt| {
+        !attempt.diagnostics.is_empty() && {
+            let text = Attempt::lost_tracker_text(&attempt.tracker);
+            attempt.diagnostics.lines().any(|line| line == text)
+        }
+    };
+    let lost: BTreeSet<&str> = stored.attempts.iter().filter(is_lost).map(|attempt| &*attempt.tracker).collect();
+    let failed = stored.attempts.iter().filter(|attempt| attempt.state == AttemptState::Failed);
+    let mut failures: BTreeMap<String, u32> = BTreeMap::new();
+    for tracker in lost.into_iter().chain(failed.map(|attempt| &*attempt.tracker)) {
+        *failures.entry(host_of_tracker(tracker).to_owned()).or_default() += 1;
+    }
+    let limit = stored.accepted.spec.max_tracker_failures.max(1);
+    failures.into_iter().filter(|(_, failures)| *failures >= limit).collect()
 }
 
 /// The parts of `http://HOST:PORT`.

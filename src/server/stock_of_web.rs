@@ -11,8 +11,8 @@ use crate::model::{JobId, PastSearch, TaskId};
 use crate::scheduler::AppId;
 use crate::store::{PastJob, PastPlace};
 use crate::web::{
-    FailureFilter, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockHistoryPlace, StockJob, StockOwner,
-    StockPast, StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
+    FailureFilter, OwnerGone, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockOwner, StockPast,
+    StockPastJob, StockPastJobs, StockRead, StockTasks, TaskFilter, TaskList,
 };
 
 use super::handle::OwnerHandle;
@@ -103,16 +103,16 @@ impl OwnerHandle {
         self.read_ended_stock(id, viewer, read).await
     }
 
-    pub(super) async fn find_history(&self, id: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
+    pub(super) async fn find_history(&self, id: JobId, viewer: Option<Caller>) -> StockRead<Option<String>> {
         let Some((head, place)) = self.past_head(id).await? else {
             let is_known = self.shown_views().is_some_and(|views| views.job(id).is_some());
-            let not_over = is_known.then_some(StockHistoryPlace::NotOver);
+            let not_over = is_known.then_some(None);
             return Ok(self.check_viewer(id, viewer, None).await?.map(|()| not_over));
         };
         let path = place.history_path.as_deref();
         let log_file = log_file(id, head.submit_ms, &head.spec.user, &head.spec.name, path);
         let head = Job::from_finished(head, AppId::new(0));
-        let found = Some(StockHistoryPlace::Over { log_file });
+        let found = Some(Some(log_file));
         Ok(self.check_viewer(id, viewer, Some(head)).await?.map(|()| found))
     }
 
@@ -163,7 +163,7 @@ impl StockOwner for OwnerHandle {
         self.read_past_job(job, viewer).await
     }
 
-    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
+    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Option<String>> {
         self.find_history(job, viewer).await
     }
 

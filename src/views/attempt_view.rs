@@ -232,7 +232,7 @@ impl TriedAttempt for AttemptView {
 
 /// The state of a task by which 1.2.1 lists it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ListedState {
+pub enum ListedState {
     Pending,
     Running,
     Complete,
@@ -263,7 +263,7 @@ pub(super) const CHUNK_TASKS: u32 = 128;
 
 /// Attempts by task, each task's by number. A task without any has no place.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct TaskList {
+pub(crate) struct TaskAttempts {
     /// By the numbers of their tasks; sorted.
     chunks: Arc<Vec<Arc<TaskChunk>>>,
 }
@@ -282,7 +282,7 @@ pub(super) struct ListedCounts {
     pub(super) killed: u32,
 }
 
-impl TaskList {
+impl TaskAttempts {
     /// The attempts of a task, by number.
     pub(crate) fn of(&self, task: u32) -> &[AttemptView] {
         match self.chunks.get((task / CHUNK_TASKS) as usize) {
@@ -376,11 +376,11 @@ mod tests {
 
     #[test]
     fn attempts_are_found_by_task_and_a_change_copies_one_chunk() {
-        let mut list = TaskList::default();
+        let mut list = TaskAttempts::default();
         for (task, number) in [(1_000, 0), (3, 1), (3, 0), (4, 0), (130, 0)] {
             list.put(attempt(task, number));
         }
-        let numbers = |list: &TaskList, task| list.of(task).iter().map(AttemptView::number).collect::<Vec<_>>();
+        let numbers = |list: &TaskAttempts, task| list.of(task).iter().map(AttemptView::number).collect::<Vec<_>>();
         assert_eq!((numbers(&list, 3), numbers(&list, 4), numbers(&list, 1_000)), (vec![0, 1], vec![0], vec![0]));
         assert_eq!((numbers(&list, 5), numbers(&list, 5_000)), (vec![], vec![]));
         let before = list.clone();

@@ -13,8 +13,8 @@ use crate::clock::{Clock, wall_ms};
 use crate::engine::VolatileDelta;
 use crate::store::{FactFollower, StoreError};
 
-use super::looks::Looks;
-use super::published::{Progress, Publications, Published};
+use super::looks::ReaderLooks;
+use super::published::{Publication, PublicationProgress, Publications};
 use super::read_model::ReadModel;
 use super::reader::{Note, ViewsFeed, ViewsReader};
 use super::samples::Samples;
@@ -36,11 +36,11 @@ struct ViewsThread {
     follower: FactFollower,
     notes: mpsc::Receiver<Note>,
     load: Load,
-    looks: Arc<Looks>,
+    looks: Arc<ReaderLooks>,
     clock: Clock,
     reported_ends: u64,
     published: Arc<ArcSwap<Publications>>,
-    progress: watch::Sender<Progress>,
+    progress: watch::Sender<PublicationProgress>,
     /// When it published last, ms of the monotonic clock.
     published_ms: u64,
 }
@@ -56,10 +56,10 @@ pub fn follow(
     load: impl Fn() -> Result<ReadModel, StoreError> + Send + 'static,
     clock: Clock,
 ) -> io::Result<(ViewsReader, ViewsFeed)> {
-    let first = Published::new(model.views().clone(), Volatile::default(), Samples::default(), 0);
+    let first = Publication::new(model.views().clone(), Volatile::default(), Samples::default(), 0);
     let (progress, watched) = watch::channel(first.progress());
     let published = Arc::new(ArcSwap::from_pointee(Publications::new(first)));
-    let looks = Arc::new(Looks::default());
+    let looks = Arc::new(ReaderLooks::default());
     let (sender, notes) = mpsc::channel();
     let feed = ViewsFeed::new(sender, follower.waker(), looks.clone());
     let reader = ViewsReader::new(published.clone(), watched, looks.clone(), clock);
@@ -141,7 +141,7 @@ impl ViewsThread {
         // What was loaded has one too.
         self.samples.take_tick(self.model.views().market());
         let (views, volatile) = (self.model.views().clone(), self.volatile.clone());
-        let published = Published::new(views, volatile, self.samples.clone(), self.reported_ends);
+        let published = Publication::new(views, volatile, self.samples.clone(), self.reported_ends);
         let progress = published.progress();
         self.published.store(Arc::new(self.published.load().followed_by(published)));
         self.progress.send_replace(progress);

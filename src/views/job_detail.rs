@@ -139,7 +139,8 @@ fn state_of(attempts: &[AttemptView], max_attempts: u32, is_over: bool) -> TaskS
 mod tests {
     use super::*;
     use crate::mapreduce::{AcceptedJob, EndedAttempt, JobEstimate, JobFact, JobSpec};
-    use crate::model::{AttemptId, JobId};
+    use crate::model::{AttemptId, JobId, RunState};
+    use crate::views::ListedState;
 
     fn job(maps: u32) -> JobView {
         let spec = JobSpec { map_max_attempts: 2, ..JobSpec::with_defaults("alice", "q", maps, 1) };
@@ -219,6 +220,24 @@ mod tests {
         let first = detail.failures()[0];
         assert_eq!((first.attempt, &*first.diagnostics, detail.failures().len()), (id(1, 0), "no such file", 4));
         assert!(detail.attempts.iter().any(|attempt| attempt.is_preempted && attempt.attempt == id(6, 0)));
+    }
+
+    /// Of a job with very many tasks: pages are found by counts of each chunk.
+    #[test]
+    fn tasks_in_a_state_are_found_in_the_order_of_their_numbers() {
+        const MAPS: u32 = 1_000_000;
+        let mut job = job(MAPS);
+        for task in (0..30_000).step_by(3) {
+            end(&mut job, task, 0, AttemptState::Succeeded);
+        }
+        let (page, done) = job.tasks_listed(Kind::Map, ListedState::Complete, 2_000, 2_000);
+        assert_eq!((page.len(), page[0], page[1_999], done), (2_000, 6_000, 11_997, 10_000));
+        let (last, pending) = job.tasks_listed(Kind::Map, ListedState::Pending, 989_997, 2_000);
+        assert_eq!((last, pending), (vec![999_997, 999_998, 999_999], 990_000));
+        job.apply(&JobFact::Ending { job: job.id(), outcome: RunState::Killed, reason: String::new(), at_ms: 9 });
+        let killed = job.tasks_listed(Kind::Map, ListedState::Killed, 0, 3);
+        assert_eq!(killed, (vec![1, 2, 4], 990_000));
+        assert_eq!(job.tasks_listed(Kind::Map, ListedState::Pending, 0, 3), (Vec::new(), 0));
     }
 
     fn end_again(job: &mut JobView, task: i32) {

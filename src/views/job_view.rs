@@ -9,7 +9,7 @@ use crate::mapreduce::{
 };
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState};
 
-use super::attempt_view::{AttemptView, CHUNK_TASKS, ListedState, TaskList, task_index};
+use super::attempt_view::{AttemptView, CHUNK_TASKS, ListedState, TaskAttempts, task_index};
 
 /// A job. Of one that is over the attempts stay in `state.db` alone.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,13 +28,13 @@ pub struct JobView {
     end: Option<JobEnd>,
     failure_info: Arc<str>,
     cost: Option<JobCost>,
-    counts: PerKind<TaskCounts>,
-    tasks: PerKind<TaskList>,
+    counts: PerKind<KindCounts>,
+    tasks: PerKind<TaskAttempts>,
 }
 
 /// Counts over the maps or reduces of a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct TaskCounts {
+pub(crate) struct KindCounts {
     /// Tasks that are done. Of a job that failed or was killed they are known while the process runs that saw its end.
     pub(crate) finished: u32,
     /// Tasks that are not done and run.
@@ -187,7 +187,7 @@ impl JobView {
     fn end(&mut self, outcome: JobOutcome, finish_ms: i64, failure_info: &str) {
         let finished = PerKind::new(self.counts.map.finished, self.counts.reduce.finished);
         let finished = if outcome == JobOutcome::Succeeded { self.total() } else { finished };
-        let count = |finished| TaskCounts { finished, ..TaskCounts::default() };
+        let count = |finished| KindCounts { finished, ..KindCounts::default() };
         *self = Self {
             priority: self.priority,
             has_run: self.has_run,
@@ -207,11 +207,11 @@ impl JobView {
         });
     }
 
-    fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskList)) {
+    fn change_task(&mut self, id: AttemptId, change: impl FnOnce(&mut TaskAttempts)) {
         let (kind, task) = (id.task.kind, task_index(id));
         let is_work = task < self.total()[kind];
         let most = self.max_attempts(kind);
-        let of_task = |tasks: &TaskList| (counts_of(tasks.of(task), most), ListedState::of(tasks.of(task), most));
+        let of_task = |tasks: &TaskAttempts| (counts_of(tasks.of(task), most), ListedState::of(tasks.of(task), most));
         let (before, was_listed) = of_task(&self.tasks[kind]);
         change(&mut self.tasks[kind]);
         if is_work {
@@ -378,22 +378,22 @@ impl JobView {
     }
 
     /// Counts over its maps and reduces.
-    pub(crate) fn counts(&self) -> PerKind<TaskCounts> {
+    pub(crate) fn counts(&self) -> PerKind<KindCounts> {
         self.counts
     }
 
     /// The attempts of its tasks of a kind; none once it is over.
-    pub(crate) fn tasks(&self, kind: Kind) -> &TaskList {
+    pub(crate) fn tasks(&self, kind: Kind) -> &TaskAttempts {
         &self.tasks[kind]
     }
 }
 
 /// What the attempts of one task, which may fail so often, add to the counts.
-fn counts_of(attempts: &[AttemptView], most_failures: u32) -> TaskCounts {
+fn counts_of(attempts: &[AttemptView], most_failures: u32) -> KindCounts {
     let is_finished = attempts.iter().any(|attempt| attempt.state() == AttemptState::Succeeded);
     let live_attempts = attempts.iter().filter(|attempt| attempt.is_live()).count() as u32;
     let failures = attempts.iter().filter(|attempt| attempt.state() == AttemptState::Failed).count() as u32;
-    TaskCounts {
+    KindCounts {
         finished: is_finished.into(),
         running: (!is_finished && live_attempts > 0).into(),
         live_attempts,

@@ -12,7 +12,7 @@ use super::last_reads::{LOOKED_MS, LastReads};
 
 /// What readers want of the owner. They write here and it reads: none of them is an event for it.
 #[derive(Debug, Default)]
-pub(super) struct Looks {
+pub(super) struct ReaderLooks {
     /// When somebody looked last, ms of the monotonic clock.
     looked_ms: AtomicU64,
     /// When somebody looked at the jobs as the policy has them.
@@ -27,7 +27,7 @@ pub(super) struct Looks {
     watched: Mutex<LastReads<Watched>>,
 }
 
-impl Looks {
+impl ReaderLooks {
     pub(super) fn look(&self, now_ms: u64, at_jobs: bool) {
         self.looked_ms.store(now_ms, Ordering::Relaxed);
         if at_jobs {

@@ -42,11 +42,13 @@ pub(crate) use overview::overview_after;
 pub use read_model::{ReadModel, Views};
 pub(crate) use reader::{LookAt, ViewsFeed, ViewsReader};
 pub(crate) use reason_log::{ReasonLog, ReasonSpan, SAMPLE_MS};
-pub(crate) use samples::{QueueSample, Sample, Samples};
+#[cfg(test)]
+pub(crate) use samples::QueueSample;
+pub(crate) use samples::{Sample, Samples};
 pub(crate) use shown::{Generation, Shown};
 pub(crate) use stored_views::{StoredScheduler, StoredViews};
 #[cfg(test)]
-pub(crate) use tick_shares::QueueShare;
+pub(crate) use tick_shares::TickShare;
 pub(crate) use tick_shares::TickShares;
 pub(crate) use volatile::LastExplanation;
 pub(crate) use watched_job::WatchedJob;

@@ -14,7 +14,7 @@ use super::watched_job::WatchedJob;
 
 /// What is shown from one publication to the next. Nothing in it changes.
 #[derive(Debug)]
-pub(super) struct Published {
+pub(super) struct Publication {
     pub(super) views: Views,
     volatile: Volatile,
     samples: Samples,
@@ -29,14 +29,14 @@ const KEPT_BEFORE: usize = 3;
 /// The newest publication and some before it.
 #[derive(Debug)]
 pub(super) struct Publications {
-    newest: Arc<Published>,
+    newest: Arc<Publication>,
     /// Newest first.
-    before: Vec<Arc<Published>>,
+    before: Vec<Arc<Publication>>,
 }
 
 /// How far a publication has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Progress {
+pub(super) struct PublicationProgress {
     pub(super) number: FactNumber,
     /// The last fact in its last delta, and when that was made, ms of the monotonic clock; 0: there was none yet.
     pub(super) delta_number: FactNumber,
@@ -49,17 +49,17 @@ pub(super) struct Progress {
 }
 
 impl Publications {
-    pub(super) fn new(first: Published) -> Self {
+    pub(super) fn new(first: Publication) -> Self {
         Self { newest: Arc::new(first), before: Vec::new() }
     }
 
     /// These with a newer one.
-    pub(super) fn followed_by(&self, newest: Published) -> Self {
+    pub(super) fn followed_by(&self, newest: Publication) -> Self {
         let before = [&self.newest].into_iter().chain(&self.before).take(KEPT_BEFORE).cloned().collect();
         Self { newest: Arc::new(newest), before }
     }
 
-    pub(super) fn newest(&self) -> &Published {
+    pub(super) fn newest(&self) -> &Publication {
         &self.newest
     }
 
@@ -70,13 +70,13 @@ impl Publications {
     }
 }
 
-impl Published {
+impl Publication {
     pub(super) fn new(views: Views, volatile: Volatile, samples: Samples, reported_ends: u64) -> Self {
         Self { views, volatile, samples, reported_ends, overview: OnceLock::new() }
     }
 
-    pub(super) fn progress(&self) -> Progress {
-        Progress {
+    pub(super) fn progress(&self) -> PublicationProgress {
+        PublicationProgress {
             number: self.views.number(),
             delta_number: self.volatile.number,
             delta_due: self.views.delta_due(),
@@ -131,10 +131,10 @@ mod tests {
     use crate::store::LoadedState;
     use crate::views::ReadModel;
 
-    fn published(deltas: u64) -> Published {
+    fn published(deltas: u64) -> Publication {
         let at = Now { mono_ms: deltas + 1, wall_ms: 0 };
         let views = ReadModel::load(&LoadedState::default(), 9).views().clone();
-        Published::new(views, Volatile { deltas, at, ..Volatile::default() }, Samples::default(), 0)
+        Publication::new(views, Volatile { deltas, at, ..Volatile::default() }, Samples::default(), 0)
     }
 
     #[test]

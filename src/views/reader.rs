@@ -15,8 +15,8 @@ use crate::store::FollowerWaker;
 
 use super::job_view::JobView;
 use super::last_reads::FRESH_MS;
-use super::looks::Looks;
-use super::published::{Progress, Publications, Published};
+use super::looks::ReaderLooks;
+use super::published::{Publication, PublicationProgress, Publications};
 use super::read_model::Views;
 use super::shown::{Generation, Shown};
 use super::volatile::{LastExplanation, LastSaid};
@@ -26,8 +26,8 @@ use super::watched_job::WatchedJob;
 #[derive(Clone, Debug)]
 pub struct ViewsReader {
     published: Arc<ArcSwap<Publications>>,
-    progress: watch::Receiver<Progress>,
-    looks: Arc<Looks>,
+    progress: watch::Receiver<PublicationProgress>,
+    looks: Arc<ReaderLooks>,
     clock: Clock,
     /// The last fact of the changes that were made beside this reader: who made one sees it.
     required: Arc<AtomicU64>,
@@ -46,8 +46,8 @@ pub enum LookAt {
 impl ViewsReader {
     pub(super) fn new(
         published: Arc<ArcSwap<Publications>>,
-        progress: watch::Receiver<Progress>,
-        looks: Arc<Looks>,
+        progress: watch::Receiver<PublicationProgress>,
+        looks: Arc<ReaderLooks>,
         clock: Clock,
     ) -> Self {
         Self { published, progress, looks, clock, required: Arc::default() }
@@ -88,11 +88,11 @@ impl ViewsReader {
         // What the policy makes of a change of a job is shown by a delta alone.
         let required = if at == LookAt::Policy { required.max(durable) } else { required };
         let reported_ends = self.looks.reported_ends();
-        let has_fresh_delta = |progress: &Progress| {
+        let has_fresh_delta = |progress: &PublicationProgress| {
             let made_ms = if at_jobs { progress.jobs_mono_ms } else { progress.delta_mono_ms };
             made_ms >= oldest_ms && progress.delta_number >= required.max(progress.delta_due)
         };
-        let is_good = |progress: &Progress| {
+        let is_good = |progress: &PublicationProgress| {
             progress.number >= durable && progress.reported_ends >= reported_ends && has_fresh_delta(progress)
         };
         let mut progress = self.progress.clone();
@@ -145,7 +145,7 @@ impl ViewsReader {
         &self,
         oldest_ms: u64,
         limit: Duration,
-        last: impl Fn(&Published) -> Option<&LastSaid<T>>,
+        last: impl Fn(&Publication) -> Option<&LastSaid<T>>,
     ) {
         let required = FactNumber(self.required.load(Ordering::Relaxed));
         let is_said = || {
@@ -174,11 +174,11 @@ pub(super) enum Note {
 pub struct ViewsFeed {
     notes: mpsc::Sender<Note>,
     waker: FollowerWaker,
-    looks: Arc<Looks>,
+    looks: Arc<ReaderLooks>,
 }
 
 impl ViewsFeed {
-    pub(super) fn new(notes: mpsc::Sender<Note>, waker: FollowerWaker, looks: Arc<Looks>) -> Self {
+    pub(super) fn new(notes: mpsc::Sender<Note>, waker: FollowerWaker, looks: Arc<ReaderLooks>) -> Self {
         Self { notes, waker, looks }
     }
 

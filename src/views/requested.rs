@@ -8,11 +8,11 @@ use crate::model::ApplicationId;
 
 /// Requests for containers that came while this process ran, by application and type, the oldest first.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Requested(BTreeMap<ApplicationId, BTreeMap<RequestType, VecDeque<Wanted>>>);
+pub(super) struct Requested(BTreeMap<ApplicationId, BTreeMap<RequestType, VecDeque<WantedContainers>>>);
 
 /// So many containers, wanted since then, epoch ms; none: before this process ran.
 #[derive(Clone, Copy, Debug)]
-struct Wanted {
+struct WantedContainers {
     since_ms: Option<i64>,
     count: u32,
 }
@@ -21,7 +21,7 @@ impl Requested {
     /// So many were wanted when the process began.
     pub(super) fn load(&mut self, application: ApplicationId, request: RequestType, count: u32) {
         if count > 0 {
-            let wanted = VecDeque::from([Wanted { since_ms: None, count }]);
+            let wanted = VecDeque::from([WantedContainers { since_ms: None, count }]);
             self.0.entry(application).or_default().insert(request, wanted);
         }
     }
@@ -57,7 +57,7 @@ impl Requested {
         let wanted = self.0.entry(application).or_default().entry(request).or_default();
         let known: u32 = wanted.iter().map(|wanted| wanted.count).sum();
         if count > known {
-            wanted.push_back(Wanted { since_ms: Some(at_ms), count: count - known });
+            wanted.push_back(WantedContainers { since_ms: Some(at_ms), count: count - known });
         }
         let mut beyond = known.saturating_sub(count);
         while beyond > 0

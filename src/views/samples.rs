@@ -4,6 +4,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::api::{PendingReason, ReportedJob};
 use crate::engine::QueueSnapshot;
 use crate::model::{JobId, Kind, PerKind};
@@ -32,7 +34,7 @@ pub(crate) struct Samples {
     reasons_mono_ms: u64,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Sample {
     /// Epoch ms.
     pub(crate) time_ms: i64,
@@ -40,12 +42,13 @@ pub(crate) struct Sample {
     pub(crate) slots: PerKind<u32>,
     pub(crate) used: PerKind<u32>,
     pub(crate) waiting: PerKind<u64>,
+    /// Slots that containers hold.
     pub(crate) containers: u64,
     /// By name.
     pub(crate) queues: Vec<QueueSample>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct QueueSample {
     pub(crate) queue: Arc<str>,
     /// Slots, those of containers too.

@@ -12,7 +12,7 @@ use crate::model::{Kind, Now, PerKind, RunState};
 use crate::wire::worker_name;
 
 use super::job_view::JobView;
-use super::published::Published;
+use super::published::Publication;
 use super::read_model::{ReadModel, Views};
 use super::samples::Samples;
 use super::shown::Shown;
@@ -28,7 +28,7 @@ pub(crate) struct StoredScheduler {
 
 /// The views of a stored state. They never change.
 #[derive(Debug)]
-pub(crate) struct StoredViews(Published);
+pub(crate) struct StoredViews(Publication);
 
 impl StoredViews {
     /// `totals`: of the ledger, if there is one.
@@ -38,7 +38,7 @@ impl StoredViews {
         volatile.apply(implied(&views, scheduler, totals));
         let mut samples = Samples::default();
         samples.take_tick(views.market());
-        Self(Published::new(views, volatile, samples, 0))
+        Self(Publication::new(views, volatile, samples, 0))
     }
 
     /// All of it.

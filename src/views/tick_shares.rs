@@ -22,11 +22,11 @@ pub(crate) struct TickShares {
     /// Length of the interval that it opened, ms.
     pub(crate) interval_ms: u64,
     /// By name; those without work have none.
-    pub(crate) queues: Arc<[QueueShare]>,
+    pub(crate) queues: Arc<[TickShare]>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct QueueShare {
+pub(crate) struct TickShare {
     pub(crate) queue: QueueName,
     /// Its part of the cluster and, in it, the rate that it pays.
     pub(crate) share: Share,
@@ -66,12 +66,12 @@ impl TickLog {
     }
 }
 
-fn queues_of(market: &MarketView) -> Vec<QueueShare> {
-    let mut queues: Vec<QueueShare> = market
+fn queues_of(market: &MarketView) -> Vec<TickShare> {
+    let mut queues: Vec<TickShare> = market
         .accounts()
         .filter_map(|(queue, account)| {
             let interval = account.interval()?;
-            Some(QueueShare { queue: queue.clone(), share: interval.share, quota: interval.quota })
+            Some(TickShare { queue: queue.clone(), share: interval.share, quota: interval.quota })
         })
         .collect();
     if queues.len() > QUEUES {

@@ -49,7 +49,7 @@ pub struct LastSaid<T> {
 }
 
 /// Why a job has no more slots, as the owner said it last.
-pub type LastExplanation = LastSaid<UnfinishedExplanation>;
+pub(crate) type LastExplanation = LastSaid<UnfinishedExplanation>;
 
 /// An explanation that the first reader finishes.
 #[derive(Clone, Debug)]

@@ -12,11 +12,11 @@ use super::time_text::format_time;
 #[template(path = "capacity.html")]
 pub(super) struct CapacityPage<'a> {
     host: &'a str,
-    queues: Rows<QueueRow>,
+    queues: Rows<CapacityRow>,
     at: String,
 }
 
-struct QueueRow {
+struct CapacityRow {
     name: String,
     running_jobs: u64,
     pending_jobs: u64,
@@ -35,12 +35,12 @@ struct KindCells {
 impl<'a> CapacityPage<'a> {
     pub(super) fn new(host: &'a str, report: &SchedulerReport) -> Self {
         let queues = report.groups.iter().filter_map(|group| Some((group, group.capacity.as_ref()?)));
-        let queues = Rows::new(queues, |(group, queue)| QueueRow::new(group, queue));
+        let queues = Rows::new(queues, |(group, queue)| CapacityRow::new(group, queue));
         CapacityPage { host, queues, at: format_time(report.at_ms) }
     }
 }
 
-impl QueueRow {
+impl CapacityRow {
     fn new(group: &ReportedGroup, queue: &QueueCapacity) -> Self {
         let cells = |kind: Kind| KindCells {
             slots: queue.slots[kind],
@@ -48,7 +48,7 @@ impl QueueRow {
             occupied_percent: queue.occupied_percent[kind].clone(),
             running: queue.running[kind],
         };
-        QueueRow {
+        CapacityRow {
             name: group.name.clone(),
             running_jobs: queue.running_jobs.saturating_add(queue.initializing_jobs),
             pending_jobs: queue.waiting_jobs,

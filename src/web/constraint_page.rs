@@ -14,13 +14,13 @@ pub(super) struct ConstraintPage<'a> {
     host: &'a str,
     has_forms: bool,
     slots: PerKind<u32>,
-    jobs: Rows<JobRow>,
+    jobs: Rows<ConstraintJobRow>,
     jobs_left_out: u64,
     others: usize,
     at: String,
 }
 
-struct JobRow {
+struct ConstraintJobRow {
     id: String,
     user: String,
     name: String,
@@ -42,7 +42,7 @@ impl<'a> ConstraintPage<'a> {
         let mut due: Vec<_> = report.jobs.iter().filter_map(|job| Some((job, job.deadline.as_ref()?))).collect();
         due.sort_by_key(|(job, deadline)| (deadline.deadline_at_ms, job.submit_ms, job.job));
         let others = report.jobs.len() - due.len();
-        let jobs = Rows::new(due, |(job, deadline)| JobRow::new(job, deadline));
+        let jobs = Rows::new(due, |(job, deadline)| ConstraintJobRow::new(job, deadline));
         ConstraintPage {
             host,
             has_forms,
@@ -55,9 +55,9 @@ impl<'a> ConstraintPage<'a> {
     }
 }
 
-impl JobRow {
+impl ConstraintJobRow {
     fn new(job: &ReportedJob, deadline: &JobDeadline) -> Self {
-        JobRow {
+        ConstraintJobRow {
             id: job.job.to_string(),
             user: cut(&job.user),
             name: cut(&job.name),

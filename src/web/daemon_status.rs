@@ -6,7 +6,7 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Response, StatusCode};
 
-use crate::api::{ContainerCounts, DaemonStatus, WorkerCounts};
+use crate::api::{ContainerCounts, DaemonStatus};
 
 use super::cluster_view::ClusterView;
 use super::owner::{HEALTHY, Health, Owner};
@@ -25,7 +25,6 @@ pub(super) async fn daemon_status<O: Owner>(State(state): State<Arc<WebState<O>>
 
 pub(super) fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) -> DaemonStatus {
     let overview = &*view.overview;
-    let workers = WorkerHealth::of(overview);
     let is_ready = health.is_alive && health.is_ready;
     let complaint = WorkerHealth::complaint_of(overview).filter(|_| is_ready && health.text == HEALTHY);
     DaemonStatus {
@@ -36,12 +35,7 @@ pub(super) fn status_of(view: &ClusterView, health: Health, ports: ServedPorts) 
         rpc: ports.rpc.map(|address| address.to_string()),
         http: ports.http.map(|address| address.to_string()),
         scheduler: overview.scheduler.clone(),
-        workers: WorkerCounts {
-            healthy: workers.healthy,
-            short: workers.short,
-            unhealthy: workers.unhealthy,
-            silent: workers.silent,
-        },
+        workers: WorkerHealth::of(overview).counts,
         slots: overview.slots,
         running_tasks: overview.running,
         waiting_tasks: overview.waiting,

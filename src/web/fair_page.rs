@@ -26,7 +26,7 @@ pub(super) struct FairPage<'a> {
     /// Columns of each kind in the table of jobs.
     kind_columns: usize,
     pools: Rows<PoolRow>,
-    jobs: Rows<JobRow>,
+    jobs: Rows<FairJobRow>,
     jobs_left_out: u64,
     at: String,
 }
@@ -41,7 +41,7 @@ struct PoolRow {
     mode: &'static str,
 }
 
-struct JobRow {
+struct FairJobRow {
     submitted: String,
     id: String,
     user: String,
@@ -49,11 +49,11 @@ struct JobRow {
     pool: String,
     priority: &'static str,
     /// Maps, then reduces.
-    kinds: [KindCells; 2],
+    kinds: [FairCells; 2],
     held_back_by: String,
 }
 
-struct KindCells {
+struct FairCells {
     finished: u32,
     total: u32,
     running: u32,
@@ -69,7 +69,7 @@ impl<'a> FairPage<'a> {
         let (last, first): (Vec<_>, Vec<_>) = pools().partition(|(group, _)| group.name == DEFAULT_POOL);
         let begun = report.jobs.iter().rev().filter(|job| job.has_begun);
         let has_deficits = report.jobs.iter().any(|job| job.pool.is_some_and(|pool| pool.deficit_slot_ms.is_some()));
-        let jobs = Rows::new(begun, JobRow::new);
+        let jobs = Rows::new(begun, FairJobRow::new);
         FairPage {
             host,
             is_advanced,
@@ -108,10 +108,10 @@ impl PoolRow {
     }
 }
 
-impl JobRow {
+impl FairJobRow {
     fn new(job: &ReportedJob) -> Self {
         let held_back_by: Vec<String> = job.held_back_by.iter().map(ToString::to_string).collect();
-        JobRow {
+        FairJobRow {
             submitted: format_day_and_time(job.submit_ms),
             id: job.job.to_string(),
             user: cut(&job.user),
@@ -124,18 +124,18 @@ impl JobRow {
                 Priority::Low => "LOW",
                 Priority::VeryLow => "VERY_LOW",
             },
-            kinds: Kind::ALL.map(|kind| KindCells::new(job, kind)),
+            kinds: Kind::ALL.map(|kind| FairCells::new(job, kind)),
             held_back_by: held_back_by.join("; "),
         }
     }
 }
 
-impl KindCells {
+impl FairCells {
     fn new(job: &ReportedJob, kind: Kind) -> Self {
         let share = |pool: PooledJob| Some(pool.fair_share?[kind].to_tenths());
         let deficit = |pool: PooledJob| Some(format!("{}s", pool.deficit_slot_ms?[kind] / 1000));
         let weight = |pool: PooledJob| ExactDecimal::to_tenths(pool.weight[kind]);
-        KindCells {
+        FairCells {
             finished: job.finished[kind],
             total: job.tasks[kind],
             running: job.running[kind],

@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
 use tokio::time::timeout;
 
 use crate::engine::{Caller, Refusal};
+use crate::model::JobId;
 
 use super::owner::{JobChange, Owner, OwnerGone};
 use super::page_user::PageUser;
@@ -33,16 +34,32 @@ pub(super) async fn change_job<O: Owner>(
     let Ok(id) = job.parse() else {
         return text(StatusCode::BAD_REQUEST, format_args!("jobid: {job:?} is not the id of a job"));
     };
-    match timeout(ANSWER_TIMEOUT, state.owner.change_job(id, change, Caller::named(user))).await {
-        Err(_) => text(StatusCode::SERVICE_UNAVAILABLE, "no answer in time; the change may have been made"),
-        Ok(Err(OwnerGone)) => text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone),
-        Ok(Ok(Err(refusal))) => text(status_of(&refusal), refusal),
-        Ok(Ok(Ok(()))) => {
+    match make_change(state, id, change, Caller::named(user)).await {
+        Err((status, why)) => text(status, why),
+        Ok(()) => {
             let mut found = text(StatusCode::FOUND, page);
             found.headers_mut().insert(LOCATION, HeaderValue::from_static(page));
             found
         }
     }
+}
+
+/// Changes a job, or says why not.
+pub(super) async fn make_change<O: Owner>(
+    state: &WebState<O>,
+    job: JobId,
+    change: JobChange,
+    caller: Caller,
+) -> Result<(), (StatusCode, String)> {
+    let made = in_time(state.owner.change_job(job, change, caller)).await?;
+    made.map_err(|refusal| (status_of(&refusal), refusal.to_string()))
+}
+
+/// What the owner answers to a change, if it answers in time.
+pub(super) async fn in_time<T>(made: impl Future<Output = Result<T, OwnerGone>>) -> Result<T, (StatusCode, String)> {
+    let unavailable = |why: String| (StatusCode::SERVICE_UNAVAILABLE, why);
+    let late = |_| unavailable("no answer in time; the change may have been made".to_owned());
+    timeout(ANSWER_TIMEOUT, made).await.map_err(late)?.map_err(|gone| unavailable(gone.to_string()))
 }
 
 /// Refuses a form of a user, or of none, that may change no job: switched off, or one that a page of another site may have sent.

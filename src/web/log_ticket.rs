@@ -2,6 +2,7 @@
 //!
 //! Signed, or in the name of a user where names are believed.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -46,11 +47,9 @@ pub(super) async fn log_ticket<O: Owner>(
     }
 }
 
-type Fields = std::collections::BTreeMap<String, String>;
-
 fn read_believed(
     request: &HttpRequest,
-    mut fields: Fields,
+    mut fields: BTreeMap<String, String>,
     market: MarketPresence,
 ) -> Result<(AttemptId, String), (StatusCode, String)> {
     if request.method != Method::POST {

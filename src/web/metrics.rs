@@ -7,11 +7,13 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Extensions, Response, StatusCode};
+use axum::response::IntoResponse as _;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, text};
 use prometheus_client::registry::Registry;
 use tokio::time::timeout;
 
+use crate::api::WorkerCounts;
 use crate::engine::{ClusterSnapshot, ContainersSnapshot, EndClass, QueueSnapshot};
 use crate::http::RequestPlace;
 use crate::model::{Credits, Kind, PerKind};
@@ -42,7 +44,7 @@ pub(super) async fn metrics<O: Owner>(
     let HttpRequest { uri, headers, user, .. } = request;
     let user = user.as_ref().map_or("", |PageUser(user)| user);
     if let Err(refusal) = check_instrumentation(&state, user).await {
-        return *refusal;
+        return refusal.into_response();
     }
     let fields = form_fields(uri.query().unwrap_or_default().as_bytes()).unwrap_or_default();
     if fields.get("format").is_some_and(|format| format == "json") {
@@ -109,7 +111,8 @@ impl Scrape {
         writer.gauges("jobtracker_slots", "Slots of all trackers that accept work", by_kind(overview.slots))?;
         writer.gauges("jobtracker_slots_used", "Slots in use", by_kind(overview.running))?;
         writer.gauges("jobtracker_tasks_waiting", "Tasks that wait for a slot", by_kind(overview.waiting))?;
-        let WorkerHealth { healthy, short, unhealthy, draining, silent } = WorkerHealth::of(overview);
+        let WorkerHealth { counts: WorkerCounts { healthy, short, unhealthy, silent }, draining } =
+            WorkerHealth::of(overview);
         let trackers = [
             ("healthy", healthy.saturating_sub(short)),
             ("short", short),

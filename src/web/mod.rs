@@ -81,9 +81,8 @@ pub use sessions::Sessions;
 pub use state::{JobForms, ServedPorts, WebState};
 pub(crate) use stock::{
     ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
-    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
-    StockPastJob, StockPastJobs, StockPlace, StockRead, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter,
-    TaskList,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockJob, StockPast, StockPastJob,
+    StockPastJobs, StockPlace, StockRead, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use stock::{StockOwner, StockSettings};
 

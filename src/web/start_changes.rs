@@ -7,18 +7,17 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::{Method, Response, StatusCode};
 use serde_json::Value;
-use tokio::time::timeout;
 
 use crate::engine::{Caller, PauseTarget};
 use crate::market::Answer;
 
 use super::believed_caller::{check_believable, take_user};
-use super::job_changes::status_of;
-use super::owner::{ClusterPart, MarketPresence, Owner, OwnerGone};
+use super::job_changes::{in_time, status_of};
+use super::owner::{ClusterPart, MarketPresence, Owner};
 use super::request_body::form_fields;
 use super::response::{JSON, fresh, json, json_refusal, with_allow};
 use super::signed_request::{HttpRequest, status_of_refusal};
-use super::state::{ANSWER_TIMEOUT, WebState};
+use super::state::WebState;
 
 /// The parameters of a request whose user is believed, without that user, and the user.
 pub(super) fn believed_fields(
@@ -42,15 +41,11 @@ pub(super) async fn change_starts<O: Owner>(
     shown: impl FnOnce(Answer) -> Option<Value>,
 ) -> Response<Body> {
     let caller = Caller::named(Arc::from(user));
-    let changed = match timeout(ANSWER_TIMEOUT, state.owner.change_starts(part, is_on, caller)).await {
-        Err(_) => {
-            let late = "no answer in time; the change may have been made";
-            return json_refusal(StatusCode::SERVICE_UNAVAILABLE, late);
-        }
-        Ok(Err(OwnerGone)) => return json_refusal(StatusCode::SERVICE_UNAVAILABLE, &OwnerGone.to_string()),
-        Ok(Ok(Err(refusal))) => return json_refusal(status_of(&refusal), &refusal.to_string()),
-        Ok(Ok(Ok(Err(error)))) => return json_refusal(status_of_refusal(error.class()), &error.to_string()),
-        Ok(Ok(Ok(Ok(answer)))) => shown(answer),
+    let changed = match in_time(state.owner.change_starts(part, is_on, caller)).await {
+        Err((status, message)) => return json_refusal(status, &message),
+        Ok(Err(refusal)) => return json_refusal(status_of(&refusal), &refusal.to_string()),
+        Ok(Ok(Err(error))) => return json_refusal(status_of_refusal(error.class()), &error.to_string()),
+        Ok(Ok(Ok(answer))) => shown(answer),
     };
     match changed {
         Some(body) => fresh(StatusCode::OK, JSON, json(&body)),
@@ -62,18 +57,12 @@ pub(super) async fn change_starts<O: Owner>(
 const PARAMETERS: [(&str, bool); 4] =
     [("holdJob", true), ("releaseJob", false), ("pauseQueue", true), ("resumeQueue", false)];
 
-struct Wanted {
-    target: PauseTarget,
-    is_on: bool,
-    user: String,
-}
-
 pub(super) async fn pause<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     if request.method != Method::POST {
         let message = "a job is held and a queue is paused by POST, or by a signed request at /scheduler";
         return with_allow(json_refusal(StatusCode::METHOD_NOT_ALLOWED, message), "POST");
     }
-    let Wanted { target, is_on, user } = match read(&request, state.owner.market_presence()) {
+    let (target, is_on, user) = match read(&request, state.owner.market_presence()) {
         Ok(wanted) => wanted,
         Err((status, message)) => return json_refusal(status, &message),
     };
@@ -84,7 +73,7 @@ pub(super) async fn pause<O: Owner>(State(state): State<Arc<WebState<O>>>, reque
     change_starts(&state, ClusterPart::Work(target), is_on, user, |_| Some(body)).await
 }
 
-fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
+fn read(request: &HttpRequest, market: MarketPresence) -> Result<(PauseTarget, bool, String), (StatusCode, String)> {
     let bad = |message: String| (StatusCode::BAD_REQUEST, message);
     let (mut fields, user) = believed_fields(request, market)?;
     let mut named = PARAMETERS.into_iter().filter_map(|(name, is_on)| Some((name, is_on, fields.remove(name)?)));
@@ -99,6 +88,6 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
     };
     match fields.keys().next() {
         Some(unknown) => Err(bad(format!("{unknown:?} is not a parameter of this change"))),
-        None => Ok(Wanted { target, is_on, user }),
+        None => Ok((target, is_on, user)),
     }
 }

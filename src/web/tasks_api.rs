@@ -22,8 +22,6 @@ use super::same_site::{THROUGH_PROXY, came_through_proxy};
 use super::signed_request::{HttpRequest, check_method, request_market, unexpected_answer};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-type Refused = (StatusCode, String);
-
 /// Handles `/scheduler/tasks`. Signed by the job's user or an administrator while a market rules; else the job's
 /// access lists must let the signer see it, or the user that `user.name` names, as by RPC.
 pub(super) async fn tasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
@@ -84,7 +82,7 @@ async fn read_tasks<O: Owner>(
     is_running_only: bool,
     viewer: Option<Caller>,
     first: u64,
-) -> Result<JobTasks, Refused> {
+) -> Result<JobTasks, (StatusCode, String)> {
     let id = job.parse().map_err(|_| (StatusCode::BAD_REQUEST, format!("tasks: {job:?} is not the id of a job")))?;
     match timeout(ANSWER_TIMEOUT, state.owner.tasks(id, is_running_only, viewer, first)).await {
         Ok(Ok(Ok(Some(tasks)))) => Ok(tasks),
@@ -103,7 +101,7 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
     let is_signed = has_market && request.headers.contains_key(AUTHORIZATION);
     let costs = match is_signed {
         true => signed_costs(&state, request).await,
-        false => check_unsigned(&request).map(|()| if sees_all { Costs::All } else { Costs::Hidden }),
+        false => check_unsigned(&request).map(|()| if sees_all { ShownCosts::All } else { ShownCosts::Hidden }),
     };
     let costs = match costs {
         Ok(costs) => costs,
@@ -121,18 +119,18 @@ pub(super) async fn job_times<O: Owner>(State(state): State<Arc<WebState<O>>>, r
 }
 
 /// Whose jobs' costs are shown.
-enum Costs {
+enum ShownCosts {
     All,
     OfUser(String),
     Hidden,
 }
 
-async fn signed_costs<O: Owner>(state: &WebState<O>, request: HttpRequest) -> Result<Costs, Box<Response<Body>>> {
+async fn signed_costs<O: Owner>(state: &WebState<O>, request: HttpRequest) -> Result<ShownCosts, Box<Response<Body>>> {
     match request_market(state, request, ParsedQuery::parse_job_times, json_refusal).await? {
         Answer::Permitted(Operation::JobTimes { costs_of: Some(user) }) if !state.shows_money => {
-            Ok(Costs::OfUser(user))
+            Ok(ShownCosts::OfUser(user))
         }
-        Answer::Permitted(Operation::JobTimes { .. }) => Ok(Costs::All),
+        Answer::Permitted(Operation::JobTimes { .. }) => Ok(ShownCosts::All),
         _ => {
             let (status, message) = unexpected_answer();
             Err(Box::new(json_refusal(status, &message)))
@@ -146,12 +144,12 @@ fn check_unsigned(request: &HttpRequest) -> Result<(), Box<Response<Body>>> {
     parsed.map(drop).map_err(|error| Box::new(json_refusal(StatusCode::BAD_REQUEST, &error.to_string())))
 }
 
-fn times_of(overview: &ClusterSnapshot, costs: &Costs, is_market_ruling: bool) -> JobTimesList {
+fn times_of(overview: &ClusterSnapshot, costs: &ShownCosts, is_market_ruling: bool) -> JobTimesList {
     let jobs = overview.jobs.iter().map(|job| {
         let sees_cost = match costs {
-            Costs::All => true,
-            Costs::OfUser(user) => job.user == *user,
-            Costs::Hidden => false,
+            ShownCosts::All => true,
+            ShownCosts::OfUser(user) => job.user == *user,
+            ShownCosts::Hidden => false,
         };
         JobTimes {
             job: job.id,

@@ -56,7 +56,7 @@ pub(super) struct TimedJob<'a> {
 
 /// What runs of a job, while its attempts begin and end.
 #[derive(Debug, Default)]
-struct Running {
+struct RunningCounts {
     /// Live attempts of each task that was launched, and whether it is done.
     tasks: BTreeMap<TaskId, (u32, bool)>,
     running_tasks: u64,
@@ -84,7 +84,7 @@ impl WaitState {
     }
 }
 
-impl Running {
+impl RunningCounts {
     fn begin(&mut self, attempt: &AttemptDetail) {
         match attempt.task {
             "setup" => {
@@ -157,7 +157,7 @@ pub(super) fn waits(job: &TimedJob<'_>, reasons: Option<&ReasonLog>, hides_marke
     changes.retain(|(at_ms, ..)| *at_ms < to_ms);
     changes.sort_by_key(|(at_ms, is_begin, attempt)| (*at_ms, *is_begin, attempt.attempt));
     let has_setups = job.attempts.iter().any(|attempt| attempt.task == "setup");
-    let mut running = Running::default();
+    let mut running = RunningCounts::default();
     let mut spans: Vec<WaitSpan> = Vec::new();
     let mut begin_ms = from_ms;
     for (at_ms, is_begin, attempt) in changes {

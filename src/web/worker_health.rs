@@ -1,34 +1,29 @@
 //! What is wrong with the workers as a whole: none is connected, some are silent, or none can run a job.
 
+use crate::api::WorkerCounts;
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::counted;
 
 /// How many workers are in which state of health.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct WorkerHealth {
-    /// They call in time and report themselves healthy.
-    pub(super) healthy: usize,
-    /// Of those, workers that offer less than they have.
-    pub(super) short: usize,
-    /// They call in time and report an error.
-    pub(super) unhealthy: usize,
+    /// Without those that are drained.
+    pub(super) counts: WorkerCounts,
     /// They call in time and are drained, whatever they report.
     pub(super) draining: usize,
-    /// They have missed three heartbeats.
-    pub(super) silent: usize,
 }
 
 impl WorkerHealth {
     /// Counts the workers of a snapshot.
     pub(super) fn of(overview: &ClusterSnapshot) -> Self {
         let count = |is: fn(&&TrackerSnapshot) -> bool| overview.trackers.iter().filter(is).count();
-        Self {
+        let counts = WorkerCounts {
             healthy: count(|tracker| !tracker.is_silent && !tracker.is_draining && tracker.healthy),
             short: count(|tracker| !tracker.is_silent && !tracker.is_draining && tracker.is_short),
             unhealthy: count(|tracker| !tracker.is_silent && !tracker.is_draining && !tracker.healthy),
-            draining: count(|tracker| !tracker.is_silent && tracker.is_draining),
             silent: count(|tracker| tracker.is_silent),
-        }
+        };
+        Self { counts, draining: count(|tracker| !tracker.is_silent && tracker.is_draining) }
     }
 
     /// What keeps jobs from running, or slows them down, in a snapshot.
@@ -57,7 +52,7 @@ impl WorkerHealth {
 
     /// What is wrong with the workers as far as their numbers say.
     fn complaint(self) -> Option<String> {
-        let Self { healthy, unhealthy, draining, silent, short: _ } = self;
+        let Self { counts: WorkerCounts { healthy, unhealthy, silent, short: _ }, draining } = self;
         match (healthy + unhealthy + draining + silent, silent) {
             (0, _) => Some("no worker is connected; start one: jobtracker tasktracker".to_owned()),
             (all, 0) if draining == all => Some("all workers are draining: no task starts".to_owned()),
@@ -95,16 +90,19 @@ mod tests {
 
     #[test]
     fn complaints_name_what_is_missing() {
-        let complaint =
-            |healthy, unhealthy, silent| WorkerHealth { healthy, short: 0, unhealthy, draining: 0, silent }.complaint();
+        let complaint = |healthy, unhealthy, silent| {
+            let counts = WorkerCounts { healthy, short: 0, unhealthy, silent };
+            WorkerHealth { counts, draining: 0 }.complaint()
+        };
         assert_eq!(complaint(0, 0, 0).unwrap(), "no worker is connected; start one: jobtracker tasktracker");
         assert_eq!(complaint(0, 0, 1).unwrap(), "the only worker is silent");
         assert_eq!(complaint(1, 1, 1).unwrap(), "1 of 3 workers is silent");
         assert_eq!(complaint(0, 0, 2).unwrap(), "2 of 2 workers are silent");
         assert_eq!(complaint(1, 1, 0), None);
-        let draining = WorkerHealth { healthy: 1, short: 0, unhealthy: 0, draining: 1, silent: 0 };
+        let counts = WorkerCounts { healthy: 1, ..WorkerCounts::default() };
+        let draining = WorkerHealth { counts, draining: 1 };
         assert_eq!(draining.complaint(), None);
-        let all = WorkerHealth { healthy: 0, ..draining }.complaint();
+        let all = WorkerHealth { counts: WorkerCounts::default(), ..draining }.complaint();
         assert_eq!(all.unwrap(), "all workers are draining: no task starts");
     }
 

@@ -16,12 +16,6 @@ use super::signed_request::{HttpRequest, check_method};
 use super::start_changes::{believed_fields, change_starts};
 use super::state::{ANSWER_TIMEOUT, WebState};
 
-struct Wanted {
-    worker: String,
-    is_on: bool,
-    user: String,
-}
-
 pub(super) async fn workers<O: Owner>(State(state): State<Arc<WebState<O>>>, request: HttpRequest) -> Response<Body> {
     if request.method == Method::POST {
         return change(&state, &request).await;
@@ -40,7 +34,7 @@ pub(super) async fn workers<O: Owner>(State(state): State<Arc<WebState<O>>>, req
 }
 
 async fn change<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Response<Body> {
-    let Wanted { worker, is_on, user } = match read(request, state.owner.market_presence()) {
+    let (worker, is_on, user) = match read(request, state.owner.market_presence()) {
         Ok(wanted) => wanted,
         Err((status, message)) => return json_refusal(status, &message),
     };
@@ -53,7 +47,7 @@ async fn change<O: Owner>(state: &WebState<O>, request: &HttpRequest) -> Respons
     change_starts(state, ClusterPart::Worker(worker), is_on, user, shown).await
 }
 
-fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (StatusCode, String)> {
+fn read(request: &HttpRequest, market: MarketPresence) -> Result<(String, bool, String), (StatusCode, String)> {
     let bad = |message: &str| (StatusCode::BAD_REQUEST, message.to_owned());
     let (mut fields, user) = believed_fields(request, market)?;
     let (worker, is_on) = match (fields.remove("drain"), fields.remove("resume")) {
@@ -63,6 +57,6 @@ fn read(request: &HttpRequest, market: MarketPresence) -> Result<Wanted, (Status
     };
     match fields.keys().next() {
         Some(unknown) => Err(bad(&format!("{unknown:?} is not a parameter of a worker"))),
-        None => Ok(Wanted { worker, is_on, user }),
+        None => Ok((worker, is_on, user)),
     }
 }

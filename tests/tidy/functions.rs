@@ -14,7 +14,6 @@ pub const LONG: &[(&str, &str, &str)] = &[
     ("src/engine/on/heartbeat.rs", "process_reports", "one pass over the reports, with what it collects"),
     ("src/engine/on/step.rs", "handle", "an event an arm"),
     ("src/engine/on/volatile.rs", "walk_volatile", "a stage an arm"),
-    ("src/mapreduce/job.rs", "without_tasks", "one struct literal"),
     ("src/market/requests/handle_request.rs", "perform", "an operation an arm"),
     ("src/server/dispatch/job_submission.rs", "job_submission", "a call an arm"),
     ("src/server/quarantine/source.rs", "describe", "an event an arm"),

@@ -176,6 +176,7 @@ pub const FLOATS: &[&str] = &[
     "src/api/applications/application_report.rs",
     "src/api/applications/application_status.rs",
     "src/engine/on/snapshot.rs",
+    "src/engine/on/watched.rs",
     "src/engine/state/applications/report.rs",
     "src/mapreduce/attempt.rs",
     "src/mapreduce/job.rs",

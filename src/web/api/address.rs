@@ -2,7 +2,7 @@
 
 /// An address; below `/api/v1`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Address {
+pub(super) enum ApiAddress {
     Cluster,
     Health,
     Jobs,
@@ -47,7 +47,7 @@ pub(super) enum Address {
     Events,
 }
 
-impl Address {
+impl ApiAddress {
     pub(super) const ALL: [Self; 42] = [
         Self::Cluster,
         Self::Health,

@@ -46,7 +46,7 @@ const OF_NOW: [&str; 16] = [
 ];
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Found {
+pub(super) enum Content {
     One(Value),
     /// A part of a list, and the address of the next part.
     List {
@@ -56,7 +56,7 @@ pub(super) enum Found {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Form {
+pub(super) struct AnswerForm {
     is_csv: bool,
     is_pretty: bool,
     is_gzipped: bool,
@@ -64,7 +64,7 @@ pub(super) struct Form {
     is_chosen: bool,
 }
 
-impl Found {
+impl Content {
     /// A value as commands print it, without what depends on the moment of reading.
     pub(super) fn one(value: &impl Serialize) -> Self {
         Self::One(lasting(value))
@@ -90,7 +90,7 @@ fn strip(value: &mut Value) {
     }
 }
 
-impl Form {
+impl AnswerForm {
     /// Reads `format` and `pretty`, and what the headers accept. Only lists are CSV.
     pub(super) fn read(parameters: &mut QueryParameters, headers: &HeaderMap, is_list: bool) -> Self {
         let (formats, expected): (&[&str], _) =
@@ -134,10 +134,10 @@ fn accepts(headers: &HeaderMap, name: &str, range: &str) -> bool {
 }
 
 /// The answer; 304 if the reader has it already.
-pub(super) fn respond(found: Found, form: Form, headers: &HeaderMap, shown: &Shown) -> Response<Body> {
+pub(super) fn respond(found: Content, form: AnswerForm, headers: &HeaderMap, shown: &Shown) -> Response<Body> {
     let next = match &found {
-        Found::List { next, .. } => next.clone(),
-        Found::One(_) => None,
+        Content::List { next, .. } => next.clone(),
+        Content::One(_) => None,
     };
     let text = text_of(found, form);
     let tag = format!("W/\"{}\"", hex(&Sha256::digest(&text)[..TAG_BYTES]));
@@ -166,11 +166,11 @@ pub(super) fn respond(found: Found, form: Form, headers: &HeaderMap, shown: &Sho
     response
 }
 
-fn text_of(found: Found, form: Form) -> String {
+fn text_of(found: Content, form: AnswerForm) -> String {
     let value = match found {
-        Found::One(value) => value,
-        Found::List { items, .. } if form.is_csv => return csv(&items),
-        Found::List { items, next } => {
+        Content::One(value) => value,
+        Content::List { items, .. } if form.is_csv => return csv(&items),
+        Content::List { items, next } => {
             let mut list = serde_json::json!({ "items": items });
             if let Some(next) = next {
                 list["next"] = next.into();
@@ -183,7 +183,7 @@ fn text_of(found: Found, form: Form) -> String {
     text.unwrap_or_default() + "\n"
 }
 
-fn full(text: String, form: Form) -> Response<Body> {
+fn full(text: String, form: AnswerForm) -> Response<Body> {
     let mut response = packed(text, form.is_gzipped);
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(if form.is_csv { CSV } else { JSON }));
     response

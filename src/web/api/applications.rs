@@ -8,7 +8,7 @@ use crate::views::container_row;
 use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
 use super::super::state::ANSWER_TIMEOUT;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, found as stored_found, known_application};
 use super::listing::Listing;
 use super::work::{SORTS, WorkFilter, application_row, cost_of_application, work_of_application};
@@ -16,7 +16,7 @@ use super::work::{SORTS, WorkFilter, application_row, cost_of_application, work_
 const STATES: [&str; 5] = ["ACCEPTED", "RUNNING", "FINISHED", "FAILED", "KILLED"];
 const CONTAINER_STATES: [&str; 5] = ["ALLOCATED", "ACQUIRED", "LAUNCHING", "RUNNING", "COMPLETE"];
 
-pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &SORTS);
     let filter = WorkFilter::read(&mut parameters, &STATES);
     parameters.end()?;
@@ -27,18 +27,21 @@ pub(super) fn applications<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     Ok(listing.page(rows, |application| application_row(ask, application)))
 }
 
-pub(super) fn application<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn application<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let application = known_application(ask)?;
     if !ask.viewer.sees_parts_of(&application.submitted().user) {
-        return Ok(Found::One(application_row(ask, &application)));
+        return Ok(Content::One(application_row(ask, &application)));
     }
     let cost = cost_of_application(ask, &application);
-    Ok(Found::one(&application.status(cost, ask.web.container_slot)))
+    Ok(Content::one(&application.status(cost, ask.web.container_slot)))
 }
 
 /// Answers `/applications/{application-id}/containers`, by number.
-pub(super) async fn containers<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn containers<O: Owner>(
+    ask: &Ask<'_, O>,
+    mut parameters: QueryParameters,
+) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let expected = format!("one of {}", CONTAINER_STATES.join(", "));
     let one_of = |text: &str| CONTAINER_STATES.into_iter().find(|state| *state == text);

@@ -8,7 +8,7 @@ use super::super::cluster_view::{ClusterView, views_complaint};
 use super::super::daemon_status::status_of;
 use super::super::owner::{HEALTHY, MarketPresence, Owner};
 use super::super::worker_health::WorkerHealth;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::Ask;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -19,9 +19,9 @@ struct Complaint {
 }
 
 /// Answers `/cluster`: the members of `jobtracker status`, who sees money, and the price.
-pub(super) fn cluster<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn cluster<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
-    Ok(Found::One(cluster_of(ask)))
+    Ok(Content::One(cluster_of(ask)))
 }
 
 pub(super) fn cluster_of<O: Owner>(ask: &Ask<'_, O>) -> Value {
@@ -43,7 +43,7 @@ pub(super) fn cluster_of<O: Owner>(ask: &Ask<'_, O>) -> Value {
 }
 
 /// Answers `/health`: whether jobs can be submitted and run, and every complaint.
-pub(super) fn health<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn health<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let health = ask.web.owner.health();
     let daemon = (health.text != HEALTHY).then(|| health.text.clone());
@@ -65,7 +65,7 @@ pub(super) fn health<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         complaints.retain(|known| !(known.kind == "daemon" && known.text.contains(&text)));
         complaints.push(Complaint { kind, text, r#try: attempt });
     }
-    Ok(Found::one(&json!({
+    Ok(Content::one(&json!({
         "is_alive": health.is_alive,
         "is_ready": health.is_alive && health.is_ready,
         "complaints": complaints,

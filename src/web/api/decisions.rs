@@ -9,11 +9,11 @@ use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::super::viewer;
 use super::address::part;
-use super::answer::Found;
+use super::answer::Content;
 use super::ask::Ask;
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 
-struct Wanted {
+struct DecisionsQuery {
     kinds: Vec<String>,
     job: Option<JobId>,
     queue: Option<String>,
@@ -21,7 +21,7 @@ struct Wanted {
     worker: Option<String>,
 }
 
-impl Wanted {
+impl DecisionsQuery {
     fn read(parameters: &mut QueryParameters) -> Self {
         Self {
             kinds: parameters.take_all("kind"),
@@ -43,19 +43,19 @@ impl Wanted {
 }
 
 /// Answers `/decisions`: the newest first.
-pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn decisions<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["-number", "number"]);
-    let wanted = Wanted::read(&mut parameters);
+    let wanted = DecisionsQuery::read(&mut parameters);
     parameters.end()?;
     let rows = viewer::decisions(&ask.shown.views, &ask.viewer).filter(|decision| wanted.has(decision));
     let place = |decision: &Decision| {
         let number = i64::try_from(decision.number).unwrap_or(i64::MAX);
-        Place(Key::Number(number), String::new())
+        RowPlace(SortKey::Number(number), String::new())
     };
     Ok(listing.page(rows.map(|decision| (place(&decision), decision)), shown))
 }
 
-pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let text = ask.parts.get(part::DECISION);
     let number = text.parse().ok().map(FactNumber);
@@ -64,7 +64,7 @@ pub(super) fn decision<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) 
         let detail = format!("there is no decision {text} among the newest");
         Problem::new(ProblemName::NoSuchDecision, detail).with_try("/api/v1/decisions")
     })?;
-    Ok(Found::One(shown(&found)))
+    Ok(Content::One(shown(&found)))
 }
 
 /// Its moments are those of the decision, not of the reading.

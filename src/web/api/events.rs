@@ -21,7 +21,7 @@ use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::super::viewer::decisions;
 use super::ask::{Ask, refused_bearer};
 use super::cluster::cluster_of;
-use super::streams::{News, Topic, Wanted};
+use super::streams::{StreamNews, StreamQuery, Topic};
 use super::work::{application_row, job_row, of_kind, reported_jobs};
 
 /// Time between two looks at what is shown.
@@ -32,7 +32,7 @@ const MOST_ROWS: usize = 50;
 /// Answers `/events`.
 pub(super) async fn events<O: Owner>(web: &Arc<WebState<O>>, head: &Parts) -> Result<Response<Body>, Problem> {
     let mut parameters = QueryParameters::of(&head.uri);
-    let wanted = Wanted::read(&mut parameters);
+    let wanted = StreamQuery::read(&mut parameters);
     parameters.end()?;
     let reader = viewer_of_program(web, &head.headers, head.extensions.get()).await.map_err(refused_bearer)?;
     let unavailable = |why: &str| Problem::new(ProblemName::Unavailable, why);
@@ -97,24 +97,24 @@ async fn end_sessions<O: Owner>(web: &WebState<O>) {
 }
 
 /// What has changed that is the same for all readers.
-fn news_of_all<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) -> Vec<News> {
+fn news_of_all<O: Owner>(ask: &Ask<'_, O>, before: &Views, cluster: &mut Value) -> Vec<StreamNews> {
     let mut news = Vec::new();
     let now = cluster_of(ask);
     if *cluster != now {
-        news.push(News { name: "cluster", class: None, topic: Topic::Cluster, of: None, data: now.clone() });
+        news.push(StreamNews { name: "cluster", class: None, topic: Topic::Cluster, of: None, data: now.clone() });
         *cluster = now;
     }
     if let Some(tick) = ask.shown.views.market().tick().filter(|tick| before.market().tick() != Some(*tick)) {
         let data = json!({ "tick": tick.number, "time_ms": tick.at_ms, "price": tick.price });
-        news.push(News { name: "tick", class: None, topic: Topic::Market, of: None, data });
+        news.push(StreamNews { name: "tick", class: None, topic: Topic::Market, of: None, data });
     }
     news
 }
 
 /// Decisions that are later than those before, as the viewer sees them.
-fn new_decisions<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
+fn new_decisions<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<StreamNews> {
     let class = Arc::new(ask.viewer.clone());
-    let news = |name, of, data| News { name, class: Some(class.clone()), topic: Topic::Decisions, of, data };
+    let news = |name, of, data| StreamNews { name, class: Some(class.clone()), topic: Topic::Decisions, of, data };
     let last = before.decisions().next_back().map_or(0, |(number, _)| number.0);
     let newest_first = decisions(&ask.shown.views, &ask.viewer);
     let found: Vec<Decision> = newest_first.take_while(|decision| decision.number > last).take(MOST_ROWS + 1).collect();
@@ -129,10 +129,10 @@ fn new_decisions<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
 }
 
 /// Rows of jobs and applications that are others than before, as the viewer sees them.
-fn changed_rows<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
+fn changed_rows<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<StreamNews> {
     let views = &ask.shown.views;
     let class = Arc::new(ask.viewer.clone());
-    let news = |name, topic, of, data| News { name, class: Some(class.clone()), topic, of, data };
+    let news = |name, topic, of, data| StreamNews { name, class: Some(class.clone()), topic, of, data };
     let reported = reported_jobs(&ask.shown);
     let is_other = |job: &&Arc<JobView>| {
         let was = before.job(job.id());
@@ -149,7 +149,7 @@ fn changed_rows<O: Owner>(ask: &Ask<'_, O>, before: &Views) -> Vec<News> {
         let row = of_kind("application", application_row(ask, application));
         news("application", Topic::Jobs, Some(application.id().to_string()), row)
     });
-    let rows: Vec<News> = jobs.chain(applications).collect();
+    let rows: Vec<StreamNews> = jobs.chain(applications).collect();
     match rows.len() {
         ..=MOST_ROWS => rows,
         _ => vec![news("reset", Topic::Jobs, None, json!({ "topic": "jobs" }))],

@@ -10,7 +10,7 @@ use crate::views::ApplicationView;
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, known_application};
 use super::grid::{Grid, Runs, cells};
 use super::listing::Listing;
@@ -32,7 +32,7 @@ struct ItemRow {
 }
 
 /// Answers `/applications/{application-id}/items`: in the order in which they are written.
-pub(super) fn items<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn items<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let expected = format!("one of {}", STATES.join(", "));
     let wanted = parameters.parsed_all("state", &expected, |text| STATES.into_iter().find(|state| *state == text));
@@ -73,14 +73,14 @@ fn live_items(application: &ApplicationView, request: RequestType) -> BTreeMap<u
 }
 
 /// Answers `/applications/{application-id}/grid`: in the order of the list of items.
-pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let cells = cells(&mut parameters);
     parameters.end()?;
     let application = known_application(ask)?;
     ask.check_parts_of(&application.submitted().user)?;
     let made = spawn_blocking(move || Grid::new("item", STATES, item_runs(&application), cells)).await;
     let grid = made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
-    Ok(Found::one(&serde_json::json!({ "grids": [grid] })))
+    Ok(Content::one(&serde_json::json!({ "grids": [grid] })))
 }
 
 fn item_runs(application: &ApplicationView) -> Runs {

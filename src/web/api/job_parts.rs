@@ -15,7 +15,7 @@ use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{Owner, OwnerGone};
 use super::super::state::ANSWER_TIMEOUT;
 use super::super::waits::{TimedJob, waits};
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, ended_job, found, known_job};
 use super::grid::{Grid, cells};
 use super::grid::{STATES, kind_word, place_of};
@@ -57,7 +57,7 @@ pub(super) async fn with_attempts<O: Owner>(ask: &Ask<'_, O>) -> Result<(Arc<Job
 }
 
 /// Answers `/jobs/{job}/attempts`: setup, maps, reduces, cleanup, each by number.
-pub(super) async fn attempts<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn attempts<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let one_of = |known: &'static [&'static str]| move |text: &str| known.iter().copied().find(|word| *word == text);
     let states = format!("one of {}", ATTEMPT_STATES.join(", "));
@@ -129,7 +129,7 @@ pub(super) fn tracker_of<'a>(overview: &'a ClusterSnapshot, name: &str) -> Optio
 }
 
 /// Answers `/jobs/{job}/tasks`: maps, then reduces, each by number.
-pub(super) async fn tasks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn tasks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let expected = format!("one of {}", STATES.join(", "));
     let wanted = parameters.parsed_all("state", &expected, |text| STATES.into_iter().find(|state| *state == text));
@@ -167,7 +167,7 @@ fn task_row(job: &JobView, kind: Kind, task: u32, state: &'static str, overview:
     }
 }
 
-pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let cells = cells(&mut parameters);
     parameters.end()?;
     let (job, is_over) = with_attempts(ask).await?;
@@ -184,11 +184,11 @@ pub(super) async fn grid<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
             made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?
         }
     };
-    Ok(Found::one(&serde_json::json!({ "grids": grids })))
+    Ok(Content::one(&serde_json::json!({ "grids": grids })))
 }
 
 /// Answers `/jobs/{job}/waits`: where its time went.
-pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let (job, is_over) = with_attempts(ask).await?;
     let (state, finish_ms) = match ask.shown.views.job(job.id()) {
@@ -214,7 +214,7 @@ pub(super) async fn job_waits<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParam
         waits(&timed, samples.reasons(job.id()), hides_market)
     });
     let spans = made.await.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
-    Ok(Found::one(&serde_json::json!({ "spans": spans })))
+    Ok(Content::one(&serde_json::json!({ "spans": spans })))
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -225,7 +225,7 @@ struct ConfRow {
 }
 
 /// Answers `/jobs/{job}/counters`: by group and name.
-pub(super) async fn counters<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn counters<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     parameters.end()?;
     let job = known_job(ask)?;
@@ -235,7 +235,7 @@ pub(super) async fn counters<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPa
 }
 
 /// Answers `/jobs/{job}/events`: by number.
-pub(super) async fn events<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn events<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     parameters.end()?;
     let job = known_job(ask)?;
@@ -248,7 +248,7 @@ pub(super) async fn events<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
 }
 
 /// Answers `/jobs/{job}/conf`: by key.
-pub(super) async fn conf<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn conf<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     parameters.end()?;
     let job = known_job(ask)?;

@@ -13,19 +13,19 @@ use crate::views::{ApplicationView, JobView};
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{Owner, OwnerGone};
 use super::super::state::ANSWER_TIMEOUT;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, ended_job, known_job};
 use super::listing::Listing;
 use super::work::{
     SORTS, STATES, WorkFilter, application_row, job_row, of_kind, reported_jobs, work_of, work_of_application,
 };
 
-enum Row<'a> {
+enum ListedWork<'a> {
     Job(&'a Arc<JobView>),
     Application(&'a Arc<ApplicationView>),
 }
 
-pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &SORTS);
     let filter = WorkFilter::read(&mut parameters, &STATES);
     let kinds = ["job", "application"];
@@ -34,21 +34,21 @@ pub(super) fn jobs<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) 
     let shown = &ask.shown;
     let jobs = shown.views.jobs().filter(|_| kind != Some("application")).filter_map(|job| {
         let work = work_of(shown, job);
-        filter.passes(work).then(|| (work.place(listing.sort(), job.id().to_string()), Row::Job(job)))
+        filter.passes(work).then(|| (work.place(listing.sort(), job.id().to_string()), ListedWork::Job(job)))
     });
     let applications = shown.views.applications().filter(|_| kind != Some("job")).filter_map(|application| {
         let work = work_of_application(application);
         let place = || work.place(listing.sort(), application.id().to_string());
-        filter.passes(work).then(|| (place(), Row::Application(application)))
+        filter.passes(work).then(|| (place(), ListedWork::Application(application)))
     });
     let reported = reported_jobs(shown);
     Ok(listing.page(jobs.chain(applications), |row| match row {
-        Row::Job(job) => job_row(ask, job, reported.get(&job.id()).copied()),
-        Row::Application(application) => of_kind("application", application_row(ask, application)),
+        ListedWork::Job(job) => job_row(ask, job, reported.get(&job.id()).copied()),
+        ListedWork::Application(application) => of_kind("application", application_row(ask, application)),
     }))
 }
 
-pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let job = known_job(ask)?;
     let reported = ask.shown.overview.report.jobs.iter().find(|reported| reported.job == job.id());
@@ -64,7 +64,7 @@ pub(super) async fn job<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters)
         found["output"] = output.as_str().into();
     }
     found["is_over"] = JobState::of(state).is_finished().into();
-    Ok(Found::One(found))
+    Ok(Content::One(found))
 }
 
 /// The tasks of a job that failed or was killed.
@@ -83,7 +83,7 @@ fn tally_of_ended(job: &JobView, kind: Kind) -> TaskTally {
 /// Members of what holds slots that say what other queues have bought.
 const OF_QUOTAS: [&str; 3] = ["others_above_quota", "others_unpaid", "others_within_quota"];
 
-pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let job = known_job(ask)?;
     ask.check_parts_of_job(&job).await?;
@@ -99,7 +99,7 @@ pub(super) async fn explain<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParamet
         let detail = format!("{} is over, and nothing of its slots is remembered", job.id());
         Problem::new(ProblemName::NoSuchJob, detail).with_try(format!("/api/v1/jobs/{}/waits", job.id()))
     })?;
-    Ok(Found::One(shown(ask, explanation)))
+    Ok(Content::One(shown(ask, explanation)))
 }
 
 fn not_known_yet<O: Owner>(ask: &Ask<'_, O>, job: &str) -> Problem {

@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 use crate::model::hex;
 
 use super::super::applications::QueryParameters;
-use super::answer::Found;
+use super::answer::Content;
 
 /// Rows of a part unless it is given.
 const ROWS: usize = 100;
@@ -24,7 +24,7 @@ pub(super) struct Listing {
     limit: usize,
     sort: &'static str,
     is_descending: bool,
-    after: Option<Place>,
+    after: Option<RowPlace>,
     /// The path with the filters and the order.
     asked: String,
     /// The address of the next part without its cursor.
@@ -59,7 +59,7 @@ impl Listing {
         let after = parameters.parsed(
             "after",
             "the cursor of `next`, with the filters and the order of the list before",
-            |text| Place::parse(text, &asked),
+            |text| RowPlace::parse(text, &asked),
         );
         let kept = pairs.iter().copied().filter(|pair| name_of(pair) != "after");
         let next = kept.chain(["after="]).collect::<Vec<_>>().join("&");
@@ -73,7 +73,7 @@ impl Listing {
     /// The number after which rows are wanted, of a list in the order of numbers.
     pub(super) fn after_number(&self) -> Option<i64> {
         match &self.after {
-            Some(Place(Key::Number(number), _)) => Some(*number),
+            Some(RowPlace(SortKey::Number(number), _)) => Some(*number),
             _ => None,
         }
     }
@@ -84,8 +84,8 @@ impl Listing {
     }
 
     /// The part that is wanted of rows in any order.
-    pub(super) fn page<T>(&self, rows: impl Iterator<Item = (Place, T)>, shown: impl Fn(&T) -> Value) -> Found {
-        let mut kept: BTreeMap<Place, T> = BTreeMap::new();
+    pub(super) fn page<T>(&self, rows: impl Iterator<Item = (RowPlace, T)>, shown: impl Fn(&T) -> Value) -> Content {
+        let mut kept: BTreeMap<RowPlace, T> = BTreeMap::new();
         for (place, row) in rows {
             let follows = self
                 .after
@@ -103,32 +103,36 @@ impl Listing {
                 };
             }
         }
-        let rows: Vec<(Place, T)> =
+        let rows: Vec<(RowPlace, T)> =
             if self.is_descending { kept.into_iter().rev().collect() } else { kept.into_iter().collect() };
         self.cut(rows, shown)
     }
 
     /// The same of rows that come in the order of their numbers: no more of them are made than are shown.
-    pub(super) fn page_in_order<T>(&self, rows: impl Iterator<Item = (i64, T)>, shown: impl Fn(&T) -> Value) -> Found {
+    pub(super) fn page_in_order<T>(
+        &self,
+        rows: impl Iterator<Item = (i64, T)>,
+        shown: impl Fn(&T) -> Value,
+    ) -> Content {
         let after = self.after_number();
         let rows = rows.filter(|(number, _)| after.is_none_or(|after| *number > after)).take(self.limit + 1);
-        self.cut(rows.map(|(number, row)| (Place(Key::Number(number), String::new()), row)).collect(), shown)
+        self.cut(rows.map(|(number, row)| (RowPlace(SortKey::Number(number), String::new()), row)).collect(), shown)
     }
 
     /// A part whose last row has this number, with others behind it or none.
-    pub(super) fn part(&self, items: Vec<Value>, last: Option<i64>) -> Found {
-        let next = last.map(|number| self.address_after(&Place(Key::Number(number), String::new())));
-        Found::List { items, next }
+    pub(super) fn part(&self, items: Vec<Value>, last: Option<i64>) -> Content {
+        let next = last.map(|number| self.address_after(&RowPlace(SortKey::Number(number), String::new())));
+        Content::List { items, next }
     }
 
-    fn cut<T>(&self, rows: Vec<(Place, T)>, shown: impl Fn(&T) -> Value) -> Found {
+    fn cut<T>(&self, rows: Vec<(RowPlace, T)>, shown: impl Fn(&T) -> Value) -> Content {
         let has_more = rows.len() > self.limit;
         let rows = &rows[..rows.len().min(self.limit)];
         let next = rows.last().filter(|_| has_more).map(|(place, _)| self.address_after(place));
-        Found::List { items: rows.iter().map(|(_, row)| shown(row)).collect(), next }
+        Content::List { items: rows.iter().map(|(_, row)| shown(row)).collect(), next }
     }
 
-    fn address_after(&self, place: &Place) -> String {
+    fn address_after(&self, place: &RowPlace) -> String {
         format!("{}{}", self.next, place.cursor(&self.asked))
     }
 }
@@ -137,16 +141,16 @@ const HASH_BYTES: usize = 8;
 
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(untagged)]
-pub(super) enum Key {
+pub(super) enum SortKey {
     Number(i64),
     Text(String),
 }
 
 /// The place of a row: its key, and its id among those with the same key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub(super) struct Place(pub(super) Key, pub(super) String);
+pub(super) struct RowPlace(pub(super) SortKey, pub(super) String);
 
-impl Place {
+impl RowPlace {
     /// As programs pass it back; `asked`: the path with the filters and the order.
     pub(super) fn cursor(&self, asked: &str) -> String {
         // Texts and numbers always serialize.
@@ -171,14 +175,16 @@ mod tests {
 
     #[test]
     fn a_cursor_is_bound_to_what_was_asked_for() {
-        for place in [Place(Key::Number(-7), "job_1_0001".to_owned()), Place(Key::Text("ä".to_owned()), String::new())]
-        {
+        for place in [
+            RowPlace(SortKey::Number(-7), "job_1_0001".to_owned()),
+            RowPlace(SortKey::Text("ä".to_owned()), String::new()),
+        ] {
             let cursor = place.cursor("/jobs?state=RUNNING");
-            assert_eq!(Place::parse(&cursor, "/jobs?state=RUNNING"), Some(place));
-            assert_eq!(Place::parse(&cursor, "/jobs?state=PREP"), None);
+            assert_eq!(RowPlace::parse(&cursor, "/jobs?state=RUNNING"), Some(place));
+            assert_eq!(RowPlace::parse(&cursor, "/jobs?state=PREP"), None);
         }
         for wrong in ["", "x", "eyJ9", "é"] {
-            assert_eq!(Place::parse(wrong, ""), None);
+            assert_eq!(RowPlace::parse(wrong, ""), None);
         }
     }
 }

@@ -11,9 +11,9 @@ use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{MarketPresence, Owner};
 use super::super::quotes::{QuoteRow, container_slots};
 use super::super::state::ANSWER_TIMEOUT;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, found, no_such_queue};
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 
 /// Points of a history unless they are given.
 const POINTS: u32 = 300;
@@ -25,7 +25,7 @@ const RATE: &str = "credits for one slot over one interval, such as 0.5";
 
 /// An order for a deadline; its rates only where they are shown.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct OrderRow {
+struct OrderJson {
     queue: QueueName,
     job: JobId,
     deadline_ms: i64,
@@ -33,7 +33,7 @@ struct OrderRow {
     max_cost: Option<Credits>,
 }
 
-pub(super) fn market<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn market<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     check_market(ask)?;
     let mut market = json!({
@@ -50,43 +50,43 @@ pub(super) fn market<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         market["issued"] = json!(money.issued);
         market["charged"] = json!(money.charged);
     }
-    Ok(Found::One(lasting(&market)))
+    Ok(Content::One(lasting(&market)))
 }
 
 /// Answers `/orders`: those that stand, the earliest deadline first.
-pub(super) fn orders<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn orders<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["deadline_ms", "queue"]);
     parameters.end()?;
     check_market(ask)?;
     let rows = ask.shown.views.market().orders().map(|(queue, order)| {
         let key = match listing.sort() {
-            "queue" => Key::Text(queue.to_string()),
-            _ => Key::Number(order.deadline_ms),
+            "queue" => SortKey::Text(queue.to_string()),
+            _ => SortKey::Number(order.deadline_ms),
         };
         let is_shown = ask.viewer.sees_money_of(queue.as_str());
-        let row = OrderRow {
+        let row = OrderJson {
             queue: queue.clone(),
             job: order.job,
             deadline_ms: order.deadline_ms,
             max_rate: Some(order.max_rate).filter(|_| is_shown),
             max_cost: order.max_cost.filter(|_| is_shown),
         };
-        (Place(key, order.job.to_string()), row)
+        (RowPlace(key, order.job.to_string()), row)
     });
     Ok(listing.page(rows, lasting))
 }
 
-pub(super) async fn prices<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn prices<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     let points = points(&mut parameters);
     parameters.end()?;
     check_market(ask)?;
     let read = ask.web.owner.price_history(HistoryPage { since_ms, points });
-    Ok(Found::one(&found(timeout(ANSWER_TIMEOUT, read).await)?))
+    Ok(Content::one(&found(timeout(ANSWER_TIMEOUT, read).await)?))
 }
 
 /// Answers `/market/quotes`: what rates would buy at the next tick.
-pub(super) async fn quotes<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn quotes<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let rate = |text: &str| text.parse::<Credits>().ok().filter(|rate| *rate >= Credits::ZERO);
     let queue = parameters.take("queue");
     let from = parameters.parsed("from", RATE, rate);
@@ -103,7 +103,7 @@ pub(super) async fn quotes<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     let Some(name) = queue else {
         let rates = curve(from, to, tick.price, count);
         let rows = rates.into_iter().map(|rate| QuoteRow::of_new_buyer(rate, tick.price, overview.slots));
-        return Ok(Found::one(&json!({ "quotes": rows.collect::<Vec<_>>() })));
+        return Ok(Content::one(&json!({ "quotes": rows.collect::<Vec<_>>() })));
     };
     ask.check_money_of(&name, "jobtracker queue quote QUEUE RATE")?;
     let container_slots = container_slots(overview, ask.web.container_slot);
@@ -116,7 +116,7 @@ pub(super) async fn quotes<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     let make = move || rates.into_iter().map(|rate| QuoteRow::of(&bidding.quote(rate), tick)).collect::<Vec<_>>();
     let rows = tokio::task::spawn_blocking(make).await;
     let rows = rows.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))?;
-    Ok(Found::one(&json!({ "quotes": rows })))
+    Ok(Content::one(&json!({ "quotes": rows })))
 }
 
 /// So many rates between two; else from 0 to twice the `usual` one.

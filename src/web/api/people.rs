@@ -10,9 +10,9 @@ use crate::views::Shown;
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::address::part;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::Ask;
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 use super::work::{Work, work_of, work_of_application};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,30 +30,30 @@ struct UserRow<'a> {
 }
 
 /// Answers `/users`, by name.
-pub(super) fn users<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn users<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["user", "jobs", "applications", "last_end_ms"]);
     parameters.end()?;
-    let number = |count: u64| Key::Number(i64::try_from(count).unwrap_or(i64::MAX));
+    let number = |count: u64| SortKey::Number(i64::try_from(count).unwrap_or(i64::MAX));
     let rows = all_users(&ask.shown).into_iter().map(|(user, row)| {
         let key = match listing.sort() {
             "jobs" => number(row.jobs),
             "applications" => number(row.applications),
-            "last_end_ms" => Key::Number(row.last_end_ms.unwrap_or(0)),
-            _ => Key::Text(user.to_owned()),
+            "last_end_ms" => SortKey::Number(row.last_end_ms.unwrap_or(0)),
+            _ => SortKey::Text(user.to_owned()),
         };
-        (Place(key, user.to_owned()), row)
+        (RowPlace(key, user.to_owned()), row)
     });
     Ok(listing.page(rows, lasting))
 }
 
-pub(super) fn user<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn user<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let name = ask.parts.get(part::USER);
     let unknown = || {
         let detail = format!("nothing of a user {name:?} is known");
         Problem::new(ProblemName::NoSuchUser, detail).with_try("/api/v1/users")
     };
-    all_users(&ask.shown).get(name).map(Found::one).ok_or_else(unknown)
+    all_users(&ask.shown).get(name).map(Content::one).ok_or_else(unknown)
 }
 
 fn all_users(shown: &Shown) -> BTreeMap<&str, UserRow<'_>> {

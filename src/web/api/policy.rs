@@ -8,9 +8,9 @@ use crate::engine::BodyFault;
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::{Owner, PlanRefusal};
 use super::super::switch_plan::plan_switch;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::Ask;
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
 struct DeadlineRow<'a> {
@@ -28,7 +28,7 @@ struct DeadlineRow<'a> {
 }
 
 /// Answers `/policy`: the report of `/scheduler?format=json` without its jobs, which have lists of their own.
-pub(super) fn policy<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn policy<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let report = &ask.shown.overview.report;
     let mut report = SchedulerReport { jobs: Vec::new(), groups: report.groups.clone(), ..head_of(report) };
@@ -38,11 +38,11 @@ pub(super) fn policy<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         members.remove("jobs");
         members.remove("jobs_left_out");
     }
-    Ok(Found::One(found))
+    Ok(Content::One(found))
 }
 
 /// Answers `/policy/plan`: what a switch would do now.
-pub(super) async fn plan<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn plan<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let (to, move_to) = (parameters.take("to"), parameters.take("move_to"));
     parameters.end()?;
     let refused = |detail: String| {
@@ -52,7 +52,7 @@ pub(super) async fn plan<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParame
         refused("missing; expected fifo, capacity, fair, constraint, dynamic or a class name".to_owned())
     })?;
     let command = format!("jobtracker scheduler plan {}", if to.is_empty() { "NAME" } else { to.as_str() });
-    plan_switch(ask.web, &ask.viewer, to, move_to).await.map(|plan| Found::one(&plan)).map_err(|refusal| {
+    plan_switch(ask.web, &ask.viewer, to, move_to).await.map(|plan| Content::one(&plan)).map_err(|refusal| {
         let why = refusal.to_string();
         match refusal {
             PlanRefusal::UnknownScheduler(why) => refused(why),
@@ -81,7 +81,7 @@ fn head_of(report: &SchedulerReport) -> SchedulerReport {
 }
 
 /// Answers `/deadlines`, the earliest first; empty where the ruling scheduler keeps none.
-pub(super) fn deadlines<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn deadlines<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["due_ms", "user", "queue", "state"]);
     parameters.end()?;
     let with_deadline = |job: &'_ ReportedJob| job.deadline.is_some();
@@ -89,12 +89,12 @@ pub(super) fn deadlines<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParamet
     let rows = jobs.filter_map(|job| {
         let deadline = job.deadline.as_ref()?;
         let key = match listing.sort() {
-            "user" => Key::Text(job.user.clone()),
-            "queue" => Key::Text(job.queue.clone()),
-            "state" => Key::Text(job.state.clone()),
-            _ => Key::Number(deadline.deadline_at_ms),
+            "user" => SortKey::Text(job.user.clone()),
+            "queue" => SortKey::Text(job.queue.clone()),
+            "state" => SortKey::Text(job.state.clone()),
+            _ => SortKey::Number(deadline.deadline_at_ms),
         };
-        Some((Place(key, job.job.to_string()), row(job, deadline)))
+        Some((RowPlace(key, job.job.to_string()), row(job, deadline)))
     });
     Ok(listing.page(rows, lasting))
 }

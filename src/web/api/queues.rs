@@ -16,13 +16,13 @@ use super::super::owner::Owner;
 use super::super::state::ANSWER_TIMEOUT;
 use super::super::viewer::Viewer;
 use super::address::part;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, found, no_such_queue};
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 use super::market::{check_market, points};
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct QueueRow<'a> {
+struct QueueItem<'a> {
     queue: &'a str,
     /// Slots that its attempts hold.
     running: PerKind<u32>,
@@ -71,11 +71,11 @@ impl<'a> Sources<'a> {
         }
     }
 
-    fn row(&self, queue: &'a QueueSnapshot) -> QueueRow<'a> {
+    fn row(&self, queue: &'a QueueSnapshot) -> QueueItem<'a> {
         let name = queue.name.as_str();
         let (containers, wanted) = self.containers.get(name).copied().unwrap_or_default();
         let bought = self.bought.get(name);
-        QueueRow {
+        QueueItem {
             queue: name,
             running: queue.running,
             containers,
@@ -91,25 +91,29 @@ impl<'a> Sources<'a> {
 }
 
 /// Answers `/queues`, by name.
-pub(super) fn queues<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn queues<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["queue"]);
     parameters.end()?;
     let sources = Sources::new(&ask.shown, &ask.viewer);
-    let rows =
-        ask.shown.overview.queues.iter().map(|queue| (Place(Key::Text(queue.name.clone()), String::new()), queue));
+    let rows = ask
+        .shown
+        .overview
+        .queues
+        .iter()
+        .map(|queue| (RowPlace(SortKey::Text(queue.name.clone()), String::new()), queue));
     Ok(listing.page(rows, |queue| lasting(&sources.row(queue))))
 }
 
-pub(super) fn queue<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn queue<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let name = ask.parts.get(part::QUEUE);
     let found = ask.shown.overview.queues.iter().find(|queue| queue.name == name);
     let sources = Sources::new(&ask.shown, &ask.viewer);
-    found.map(|queue| Found::one(&sources.row(queue))).ok_or_else(|| no_such_queue(name))
+    found.map(|queue| Content::one(&sources.row(queue))).ok_or_else(|| no_such_queue(name))
 }
 
 /// Answers `/queues/{queue}/statement`: its ledger rows, the newest part of them first, each part by number.
-pub(super) async fn statement<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn statement<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     parameters.end()?;
@@ -124,14 +128,14 @@ pub(super) async fn statement<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryP
     Ok(listing.part(rows.iter().map(lasting).collect(), next))
 }
 
-pub(super) async fn spending<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn spending<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let since_ms = parameters.whole("since", 0..=i64::MAX.unsigned_abs());
     let points = points(&mut parameters);
     parameters.end()?;
     let queue = queue_with_money(ask, "jobtracker queue info QUEUE")?;
     let read = ask.web.owner.spending_history(queue.clone(), HistoryPage { since_ms, points });
     let spending = found(timeout(ANSWER_TIMEOUT, read).await)?.ok_or_else(|| no_such_queue(queue.as_str()))?;
-    Ok(Found::one(&spending))
+    Ok(Content::one(&spending))
 }
 
 /// The queue of the path, if its money is shown.

@@ -11,7 +11,7 @@ use super::super::owner::{MarketPresence, Owner};
 use super::super::state::ANSWER_TIMEOUT;
 use super::super::viewer::Viewer;
 use super::address::part;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::{Ask, found};
 use super::listing::Listing;
 
@@ -19,7 +19,7 @@ use super::listing::Listing;
 const STATES: [&str; 6] = ["PREP", "ACCEPTED", "RUNNING", "SUCCEEDED", "FAILED", "KILLED"];
 
 /// Answers `/reports/{report}`: the members of `jobtracker report`. Rows of what has not ended count as if it did now.
-pub(super) async fn report<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn report<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let name = ask.parts.get(part::REPORT);
     let kind = ReportKind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
         let detail = format!("there is no report {name:?}; expected users, queues or jobs");
@@ -32,11 +32,11 @@ pub(super) async fn report<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryPara
     let report = read(ask, wanted).await?;
     let mut shown = lasting(&report);
     shown["rows"] = rows(ask, &report).into();
-    Ok(Found::One(shown))
+    Ok(Content::One(shown))
 }
 
 /// Answers `/history/jobs`: jobs and applications that have ended or not, in the order in which they were accepted.
-pub(super) async fn history<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn history<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::in_order(&mut parameters, ask.uri);
     let mut wanted = range(&mut parameters, ReportKind::Jobs);
     parameters.end()?;

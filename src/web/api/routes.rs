@@ -13,7 +13,7 @@ use super::super::applications::{PathParts, Problem, only_get};
 use super::super::owner::Owner;
 use super::super::response::{JSON, fresh};
 use super::super::state::WebState;
-use super::address::Address;
+use super::address::ApiAddress;
 use super::serve::Api;
 
 /// The description of the API (OpenAPI 3.1), part of the binary.
@@ -25,7 +25,7 @@ pub(super) const OPENAPI_PATH: &str = "/api/v1/openapi.json";
 pub(crate) fn routes<O: Owner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
     let api = Arc::new(Api::new(web.clone()));
     let router = Router::new().route(OPENAPI_PATH, only_get(get(openapi))).route("/api/{*rest}", any(unknown_path));
-    Address::ALL.into_iter().fold(router, |router, address| {
+    ApiAddress::ALL.into_iter().fold(router, |router, address| {
         let api = api.clone();
         let serve = move |parts: Result<RawPathParams, RawPathParamsRejection>, request: Request| async move {
             match parts {

@@ -2,13 +2,13 @@
 
 use serde::Serialize;
 
-use crate::model::{Credits, PerKind, PerPool};
-use crate::views::{QueueSample, SAMPLE_MS, Sample, TickShares};
+use crate::model::{Credits, PerPool};
+use crate::views::{SAMPLE_MS, Sample, TickShares};
 
 use super::super::applications::{Problem, QueryParameters};
 use super::super::owner::Owner;
 use super::super::viewer::Viewer;
-use super::answer::Found;
+use super::answer::Content;
 use super::ask::Ask;
 use super::market::{check_market, points};
 
@@ -16,47 +16,16 @@ use super::market::{check_market, points};
 struct SampleSeries<'a> {
     /// Distance of two points, ms; a longer one is a gap.
     step_ms: u64,
-    points: Vec<SamplePoint<'a>>,
+    points: Vec<&'a Sample>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct SamplePoint<'a> {
-    time_ms: i64,
-    slots: PerKind<u32>,
-    used: PerKind<u32>,
-    waiting: PerKind<u64>,
-    /// Slots that containers hold.
-    containers: u64,
-    queues: Vec<QueuePoint<'a>>,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct QueuePoint<'a> {
-    queue: &'a str,
-    used: u64,
-    waiting: u64,
-}
-
-impl<'a> SamplePoint<'a> {
-    fn of(sample: &'a Sample) -> Self {
-        let queue = |QueueSample { queue, used, waiting }: &'a QueueSample| QueuePoint {
-            queue,
-            used: *used,
-            waiting: *waiting,
-        };
-        let Sample { time_ms, slots, used, waiting, containers, ref queues } = *sample;
-        Self { time_ms, slots, used, waiting, containers, queues: queues.iter().map(queue).collect() }
-    }
-}
-
-pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn samples<O>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let since_ms: i64 = parameters.whole("since", 0..=i64::MAX.unsigned_abs()).unwrap_or(0);
     let most = points(&mut parameters) as usize;
     parameters.end()?;
     let wanted: Vec<&Sample> = ask.shown.samples.slots().filter(|sample| sample.time_ms >= since_ms).collect();
     let (every, kept) = thinned(wanted, most);
-    let points = kept.into_iter().map(SamplePoint::of).collect();
-    Ok(Found::one(&SampleSeries { step_ms: SAMPLE_MS * every, points }))
+    Ok(Content::one(&SampleSeries { step_ms: SAMPLE_MS * every, points: kept }))
 }
 
 /// At most so many of a series, and of how many each is the last: counted from the newest, which is always there.
@@ -103,7 +72,7 @@ impl<'a> SharePoint<'a> {
     }
 }
 
-pub(super) fn shares<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn shares<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let since_ms: i64 = parameters.whole("since", 0..=i64::MAX.unsigned_abs()).unwrap_or(0);
     let most = points(&mut parameters) as usize;
     parameters.end()?;
@@ -112,5 +81,5 @@ pub(super) fn shares<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters
     let interval_ms = ticks.last().map_or(0, |last| last.interval_ms);
     let (every, kept) = thinned(ticks, most);
     let points = kept.into_iter().map(|tick| SharePoint::of(tick, &ask.viewer)).collect();
-    Ok(Found::one(&ShareSeries { step_ms: interval_ms.saturating_mul(every), points }))
+    Ok(Content::one(&ShareSeries { step_ms: interval_ms.saturating_mul(every), points }))
 }

@@ -17,8 +17,8 @@ use super::super::identify::viewer_of_program;
 use super::super::owner::Owner;
 use super::super::response::OF_ONE_READER;
 use super::super::state::{ANSWER_TIMEOUT, WebState};
-use super::address::Address;
-use super::answer::{Form, Found, respond};
+use super::address::ApiAddress;
+use super::answer::{AnswerForm, Content, respond};
 use super::ask::{Ask, refused_bearer};
 use super::events::events;
 use super::{
@@ -38,14 +38,14 @@ impl<O: Owner> Api<O> {
     }
 
     /// Answers a request, or says by a problem why it does not.
-    pub(super) async fn serve(&self, address: Address, parts: PathParts, request: Request) -> Response<Body> {
+    pub(super) async fn serve(&self, address: ApiAddress, parts: PathParts, request: Request) -> Response<Body> {
         let (head, _) = request.into_parts();
         let (uri, method) = (&head.uri, &head.method);
         if !matches!(*method, Method::GET | Method::HEAD) {
             return Problem::of_method(method.as_str(), "GET, HEAD".to_owned()).response(uri.path());
         }
         let answered = match address {
-            Address::Events => events(&self.web, &head).await,
+            ApiAddress::Events => events(&self.web, &head).await,
             _ => self.answer(address, parts, &head).await,
         };
         match answered {
@@ -64,10 +64,10 @@ impl<O: Owner> Api<O> {
         })
     }
 
-    async fn answer(&self, address: Address, parts: PathParts, head: &Parts) -> Result<Response<Body>, Problem> {
+    async fn answer(&self, address: ApiAddress, parts: PathParts, head: &Parts) -> Result<Response<Body>, Problem> {
         let (uri, headers) = (&head.uri, &head.headers);
         let mut parameters = QueryParameters::with_repeated(uri, address.repeated());
-        let form = Form::read(&mut parameters, headers, address.is_list());
+        let form = AnswerForm::read(&mut parameters, headers, address.is_list());
         let at = parameters.parsed("at", "a generation such as 12.3", Generation::parse);
         form.check(headers, address.is_list())?;
         let (viewer, _) = viewer_of_program(&self.web, headers, head.extensions.get()).await.map_err(refused_bearer)?;
@@ -84,50 +84,54 @@ impl<O: Owner> Api<O> {
     }
 }
 
-async fn find<O: Owner>(address: Address, ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+async fn find<O: Owner>(
+    address: ApiAddress,
+    ask: &Ask<'_, O>,
+    parameters: QueryParameters,
+) -> Result<Content, Problem> {
     match address {
-        Address::Cluster => cluster::cluster(ask, parameters),
-        Address::Health => cluster::health(ask, parameters),
-        Address::Jobs => jobs::jobs(ask, parameters),
-        Address::Job => jobs::job(ask, parameters).await,
-        Address::JobAttempts => job_parts::attempts(ask, parameters).await,
-        Address::JobTasks => job_parts::tasks(ask, parameters).await,
-        Address::JobGrid => job_parts::grid(ask, parameters).await,
-        Address::JobWaits => job_parts::job_waits(ask, parameters).await,
-        Address::JobTimeline => timeline::timeline(ask, parameters).await,
-        Address::JobExplain => jobs::explain(ask, parameters).await,
-        Address::JobCounters => job_parts::counters(ask, parameters).await,
-        Address::JobEvents => job_parts::events(ask, parameters).await,
-        Address::JobConf => job_parts::conf(ask, parameters).await,
-        Address::Applications => applications::applications(ask, parameters),
-        Address::Application => applications::application(ask, parameters),
-        Address::Containers => applications::containers(ask, parameters).await,
-        Address::Items => items::items(ask, parameters),
-        Address::ItemGrid => items::grid(ask, parameters).await,
-        Address::Workers => workers::workers(ask, parameters),
-        Address::Worker => workers::worker(ask, parameters),
-        Address::Racks => workers::racks(ask, parameters),
-        Address::Slots => slots::slots(ask, parameters).await,
-        Address::Queues => queues::queues(ask, parameters),
-        Address::Queue => queues::queue(ask, parameters),
-        Address::Statement => queues::statement(ask, parameters).await,
-        Address::Spending => queues::spending(ask, parameters).await,
-        Address::Market => market::market(ask, parameters),
-        Address::Prices => market::prices(ask, parameters).await,
-        Address::Shares => samples::shares(ask, parameters),
-        Address::Quotes => market::quotes(ask, parameters).await,
-        Address::Policy => policy::policy(ask, parameters),
-        Address::PolicyPlan => policy::plan(ask, parameters).await,
-        Address::Deadlines => policy::deadlines(ask, parameters),
-        Address::Decisions => decisions::decisions(ask, parameters),
-        Address::Decision => decisions::decision(ask, parameters),
-        Address::Orders => market::orders(ask, parameters),
-        Address::Samples => samples::samples(ask, parameters),
+        ApiAddress::Cluster => cluster::cluster(ask, parameters),
+        ApiAddress::Health => cluster::health(ask, parameters),
+        ApiAddress::Jobs => jobs::jobs(ask, parameters),
+        ApiAddress::Job => jobs::job(ask, parameters).await,
+        ApiAddress::JobAttempts => job_parts::attempts(ask, parameters).await,
+        ApiAddress::JobTasks => job_parts::tasks(ask, parameters).await,
+        ApiAddress::JobGrid => job_parts::grid(ask, parameters).await,
+        ApiAddress::JobWaits => job_parts::job_waits(ask, parameters).await,
+        ApiAddress::JobTimeline => timeline::timeline(ask, parameters).await,
+        ApiAddress::JobExplain => jobs::explain(ask, parameters).await,
+        ApiAddress::JobCounters => job_parts::counters(ask, parameters).await,
+        ApiAddress::JobEvents => job_parts::events(ask, parameters).await,
+        ApiAddress::JobConf => job_parts::conf(ask, parameters).await,
+        ApiAddress::Applications => applications::applications(ask, parameters),
+        ApiAddress::Application => applications::application(ask, parameters),
+        ApiAddress::Containers => applications::containers(ask, parameters).await,
+        ApiAddress::Items => items::items(ask, parameters),
+        ApiAddress::ItemGrid => items::grid(ask, parameters).await,
+        ApiAddress::Workers => workers::workers(ask, parameters),
+        ApiAddress::Worker => workers::worker(ask, parameters),
+        ApiAddress::Racks => workers::racks(ask, parameters),
+        ApiAddress::Slots => slots::slots(ask, parameters).await,
+        ApiAddress::Queues => queues::queues(ask, parameters),
+        ApiAddress::Queue => queues::queue(ask, parameters),
+        ApiAddress::Statement => queues::statement(ask, parameters).await,
+        ApiAddress::Spending => queues::spending(ask, parameters).await,
+        ApiAddress::Market => market::market(ask, parameters),
+        ApiAddress::Prices => market::prices(ask, parameters).await,
+        ApiAddress::Shares => samples::shares(ask, parameters),
+        ApiAddress::Quotes => market::quotes(ask, parameters).await,
+        ApiAddress::Policy => policy::policy(ask, parameters),
+        ApiAddress::PolicyPlan => policy::plan(ask, parameters).await,
+        ApiAddress::Deadlines => policy::deadlines(ask, parameters),
+        ApiAddress::Decisions => decisions::decisions(ask, parameters),
+        ApiAddress::Decision => decisions::decision(ask, parameters),
+        ApiAddress::Orders => market::orders(ask, parameters),
+        ApiAddress::Samples => samples::samples(ask, parameters),
         // Answered before.
-        Address::Events => Err(Problem::no_such_address(ask.uri.path())),
-        Address::Users => people::users(ask, parameters),
-        Address::User => people::user(ask, parameters),
-        Address::Report => reports::report(ask, parameters).await,
-        Address::History => reports::history(ask, parameters).await,
+        ApiAddress::Events => Err(Problem::no_such_address(ask.uri.path())),
+        ApiAddress::Users => people::users(ask, parameters),
+        ApiAddress::User => people::user(ask, parameters),
+        ApiAddress::Report => reports::report(ask, parameters).await,
+        ApiAddress::History => reports::history(ask, parameters).await,
     }
 }

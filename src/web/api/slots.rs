@@ -14,10 +14,10 @@ use crate::views::Views;
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::super::viewer::Viewer;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::Ask;
 use super::grid::kind_word;
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 
 /// What the cells of a worker are ordered by; since when they are held unless it is given.
 const BY: [&str; 4] = ["queue", "user", "job", "kind"];
@@ -29,12 +29,12 @@ const CONTAINER: &str = "container";
 struct WorkerSlots<'a> {
     worker: &'a str,
     rack: &'a str,
-    cells: Vec<Cell>,
+    cells: Vec<SlotCell>,
 }
 
 /// A slot, with what holds it; with its kind alone: nothing does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-struct Cell {
+struct SlotCell {
     kind: &'static str,
     queue: Option<Arc<str>>,
     user: Option<Arc<str>>,
@@ -47,7 +47,7 @@ struct Cell {
     since_ms: Option<i64>,
 }
 
-impl Cell {
+impl SlotCell {
     fn of_attempt(live: LiveAttempt, is_open: bool) -> Self {
         let LiveAttempt { attempt, user, queue, launch_ms, .. } = live;
         let cell = Self { kind: kind_word(attempt.task.kind), queue: Some(queue), user: Some(user), ..Self::default() };
@@ -76,7 +76,7 @@ impl Cell {
 }
 
 /// Answers `/slots`: workers that are connected, each with its attempts by launch, its containers and what is free.
-pub(super) async fn slots<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn slots<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["worker", "rack"]);
     let racks = parameters.take_all("rack");
     let by = parameters.parsed("by", &BY.join(", "), |text| BY.into_iter().find(|known| *known == text));
@@ -87,7 +87,7 @@ pub(super) async fn slots<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParam
     let in_rack = |tracker: &&TrackerSnapshot| racks.is_empty() || racks.contains(&tracker.rack);
     let rows = ask.shown.overview.trackers.iter().filter(in_rack).map(|tracker| {
         let key = if listing.sort() == "rack" { &tracker.rack } else { &tracker.worker };
-        (Place(Key::Text(key.clone()), tracker.name.clone()), tracker)
+        (RowPlace(SortKey::Text(key.clone()), tracker.name.clone()), tracker)
     });
     Ok(listing.page(rows, |tracker| {
         let mut cells = held.get(tracker.name.as_str()).cloned().unwrap_or_default();
@@ -98,15 +98,15 @@ pub(super) async fn slots<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParam
 }
 
 /// The slots that attempts and containers hold, by tracker; each slot is a cell.
-fn held_cells(views: &Views, viewer: &Viewer, slot: Capability) -> BTreeMap<Arc<str>, Vec<Cell>> {
-    let mut held: BTreeMap<Arc<str>, Vec<Cell>> = BTreeMap::new();
-    let mut add = |tracker: &Arc<str>, cell: Cell, slots: u32| {
+fn held_cells(views: &Views, viewer: &Viewer, slot: Capability) -> BTreeMap<Arc<str>, Vec<SlotCell>> {
+    let mut held: BTreeMap<Arc<str>, Vec<SlotCell>> = BTreeMap::new();
+    let mut add = |tracker: &Arc<str>, cell: SlotCell, slots: u32| {
         let cells = held.entry(tracker.clone()).or_default();
         cells.extend(std::iter::repeat_n(cell, slots.min(MOST_CELLS) as usize));
     };
     for live in views.live_attempts(usize::MAX) {
         let (tracker, slots, is_open) = (live.tracker.clone(), live.slots, viewer.sees_parts_of(&live.user));
-        add(&tracker, Cell::of_attempt(live, is_open), slots);
+        add(&tracker, SlotCell::of_attempt(live, is_open), slots);
     }
     for application in views.applications() {
         let submitted = application.submitted();
@@ -114,15 +114,15 @@ fn held_cells(views: &Views, viewer: &Viewer, slot: Capability) -> BTreeMap<Arc<
         for container in application.live() {
             let owner = (submitted.user.clone(), submitted.queue.clone());
             let slots = container.request.capability.slots(slot);
-            add(&container.node.tracker, Cell::of_container(container, owner, is_open), slots);
+            add(&container.node.tracker, SlotCell::of_container(container, owner, is_open), slots);
         }
     }
     held
 }
 
-fn order(cells: &mut [Cell], by: Option<&str>) {
+fn order(cells: &mut [SlotCell], by: Option<&str>) {
     cells.sort_by(|left, right| {
-        let of = |cell: &'_ Cell| (cell.kind == CONTAINER, cell.since_ms);
+        let of = |cell: &'_ SlotCell| (cell.kind == CONTAINER, cell.since_ms);
         let first = match by {
             Some("queue") => left.queue.cmp(&right.queue),
             Some("user") => left.user.cmp(&right.user),
@@ -135,12 +135,12 @@ fn order(cells: &mut [Cell], by: Option<&str>) {
 }
 
 /// Adds the slots that no attempt holds.
-fn add_free(cells: &mut Vec<Cell>, slots: PerKind<u32>) {
+fn add_free(cells: &mut Vec<SlotCell>, slots: PerKind<u32>) {
     for kind in Kind::ALL {
         let held = cells.iter().filter(|cell| cell.kind == kind_word(kind) && !cell.is_free()).count();
         let free = (slots[kind] as usize).saturating_sub(held);
         cells.extend(std::iter::repeat_n(
-            Cell { kind: kind_word(kind), ..Cell::default() },
+            SlotCell { kind: kind_word(kind), ..SlotCell::default() },
             free.min(MOST_CELLS as usize),
         ));
     }

@@ -40,7 +40,7 @@ pub(super) enum Topic {
 
 /// A frame as all readers get it, or all of a class: those who see the same.
 #[derive(Clone, Debug)]
-struct Event {
+struct StreamEvent {
     id: u64,
     class: Option<Arc<Viewer>>,
     topic: Topic,
@@ -50,19 +50,19 @@ struct Event {
 }
 
 #[derive(Debug)]
-struct Reader {
+struct StreamReader {
     sender: mpsc::Sender<Bytes>,
     peer: Option<Peer>,
     viewer: Viewer,
     /// The session that says who reads.
     session: Option<String>,
-    wanted: Wanted,
+    wanted: StreamQuery,
     /// Looks since which it takes too little.
     behind: u32,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Wanted {
+pub(super) struct StreamQuery {
     topics: Vec<Topic>,
     /// Of jobs, applications and decisions about them this one alone.
     job: Option<String>,
@@ -71,12 +71,12 @@ pub(super) struct Wanted {
 /// All readers, and what was sent last.
 #[derive(Debug, Default)]
 struct Hub {
-    readers: Vec<Reader>,
+    readers: Vec<StreamReader>,
     is_looking: bool,
     is_closed: bool,
     looks: u64,
     last_id: u64,
-    kept: VecDeque<Event>,
+    kept: VecDeque<StreamEvent>,
     /// The classes that frames are made for, each with the last id before its first one.
     classes: BTreeMap<Viewer, u64>,
 }
@@ -87,7 +87,7 @@ pub struct EventStreams(Arc<Mutex<Hub>>);
 
 /// Something that has changed: the name of its event, what it is about, and what it is now.
 #[derive(Clone, Debug)]
-pub(super) struct News {
+pub(super) struct StreamNews {
     pub(super) name: &'static str,
     /// Which readers it is for; none: all.
     pub(super) class: Option<Arc<Viewer>>,
@@ -109,7 +109,7 @@ impl Topic {
         [("cluster", Self::Cluster), ("jobs", Self::Jobs), ("market", Self::Market), ("decisions", Self::Decisions)];
 }
 
-impl Wanted {
+impl StreamQuery {
     pub(super) fn read(parameters: &mut QueryParameters) -> Self {
         let topic = |text: &str| Topic::ALL.into_iter().find(|(name, _)| *name == text).map(|(_, topic)| topic);
         let mut topics = parameters.list("topics", "cluster, jobs, market or decisions, with commas", topic);
@@ -120,7 +120,7 @@ impl Wanted {
         Self { topics, job }
     }
 
-    fn is_for(&self, event: &Event) -> bool {
+    fn is_for(&self, event: &StreamEvent) -> bool {
         let is_of_jobs = matches!(event.topic, Topic::Jobs | Topic::Decisions);
         let is_its_own = self.job.is_none() || !is_of_jobs || event.of == self.job;
         self.topics.contains(&event.topic) && is_its_own
@@ -132,17 +132,18 @@ fn frame(name: &str, run: i64, id: u64, data: &Value) -> Bytes {
     Bytes::from(format!("event: {name}\nid: {run}-{id}\ndata: {data}\n\n"))
 }
 
-impl Event {
+impl StreamEvent {
     fn is_of(&self, viewer: &Viewer) -> bool {
         self.class.as_deref().is_none_or(|class| class == viewer)
     }
 }
 
 impl Hub {
-    fn publish(&mut self, run: i64, news: Vec<News>) {
-        for News { name, class, topic, of, data } in news {
+    fn publish(&mut self, run: i64, news: Vec<StreamNews>) {
+        for StreamNews { name, class, topic, of, data } in news {
             self.last_id += 1;
-            let event = Event { id: self.last_id, class, topic, of, bytes: frame(name, run, self.last_id, &data) };
+            let event =
+                StreamEvent { id: self.last_id, class, topic, of, bytes: frame(name, run, self.last_id, &data) };
             self.send(&event);
             self.kept.push_back(event);
         }
@@ -152,7 +153,7 @@ impl Hub {
         self.keep_alive(run);
     }
 
-    fn send(&mut self, event: &Event) {
+    fn send(&mut self, event: &StreamEvent) {
         for reader in self
             .readers
             .iter_mut()
@@ -187,7 +188,7 @@ impl Hub {
     }
 
     /// What a reader has missed since the event with this id; none: it is not known any more.
-    fn missed(&self, run: i64, last: Option<&str>, viewer: &Viewer, wanted: &Wanted) -> Option<Vec<Bytes>> {
+    fn missed(&self, run: i64, last: Option<&str>, viewer: &Viewer, wanted: &StreamQuery) -> Option<Vec<Bytes>> {
         let (of_run, id) = last?.split_once('-')?;
         let id: u64 = id.parse().ok().filter(|_| of_run.parse() == Ok(run))?;
         let oldest = self.kept.front().map_or(self.last_id + 1, |event| event.id);
@@ -226,7 +227,7 @@ impl EventStreams {
         (run, hello): (i64, &Value),
         last: Option<&str>,
         (viewer, session): (Viewer, Option<String>),
-        wanted: Wanted,
+        wanted: StreamQuery,
         (peer, place): (Option<Peer>, Option<&RequestPlace>),
     ) -> Option<(Body, bool)> {
         let (sender, rest) = mpsc::channel(MOST_WAITING);
@@ -244,7 +245,7 @@ impl EventStreams {
         }
         let before = hub.last_id;
         hub.classes.entry(viewer.clone()).or_insert(before);
-        hub.readers.push(Reader { sender, peer, viewer, session, wanted, behind: 0 });
+        hub.readers.push(StreamReader { sender, peer, viewer, session, wanted, behind: 0 });
         let is_first = !std::mem::replace(&mut hub.is_looking, true);
         Some((Body::new(EventBody { first, rest, place: place.map(RequestPlace::begin_wait) }), is_first))
     }
@@ -257,7 +258,7 @@ impl EventStreams {
     /// The sessions that read, each once, with the readers that they show.
     pub(super) fn sessions(&self) -> BTreeMap<String, Viewer> {
         let hub = self.hub();
-        let with_session = |reader: &Reader| Some((reader.session.clone()?, reader.viewer.clone()));
+        let with_session = |reader: &StreamReader| Some((reader.session.clone()?, reader.viewer.clone()));
         hub.readers.iter().filter_map(with_session).collect()
     }
 
@@ -276,7 +277,7 @@ impl EventStreams {
     }
 
     /// Sends what has changed; whether anybody still reads: if not, looking ends.
-    pub(super) fn publish(&self, run: i64, news: Vec<News>) -> bool {
+    pub(super) fn publish(&self, run: i64, news: Vec<StreamNews>) -> bool {
         let mut hub = self.hub();
         hub.publish(run, news);
         let reading: BTreeSet<Viewer> = hub.readers.iter().map(|reader| reader.viewer.clone()).collect();

@@ -12,7 +12,7 @@ use crate::views::{AttemptView, JobView};
 
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
-use super::answer::Found;
+use super::answer::Content;
 use super::ask::Ask;
 use super::job_parts::{tracker_of, with_attempts};
 
@@ -23,19 +23,19 @@ const MOST_BARS: u64 = 10_000;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct Timeline {
     /// By worker.
-    rows: Vec<Row>,
+    rows: Vec<TimelineRow>,
     left_out: LeftOut,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Row {
+struct TimelineRow {
     worker: String,
     /// By their begin.
-    bars: Vec<Bar>,
+    bars: Vec<AttemptBar>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-struct Bar {
+struct AttemptBar {
     attempt: AttemptId,
     state: &'static str,
     from_ms: i64,
@@ -58,13 +58,13 @@ struct LeftOut {
 type Rank = (Reverse<i64>, i64, Kind, u32, i32);
 
 /// Answers `/jobs/{job}/timeline`: the longest attempts, and what the others took in all.
-pub(super) async fn timeline<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) async fn timeline<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let most = parameters.whole("bars", 1..=MOST_BARS).unwrap_or(BARS);
     parameters.end()?;
     let (job, _) = with_attempts(ask).await?;
     let end_ms = ask.shown.views.job(job.id()).and_then(|known| ask.shown.views.shown_end(known).1);
     let overview = ask.shown.overview.clone();
-    let made = spawn_blocking(move || Found::one(&timeline_of(&job, end_ms, most, &overview))).await;
+    let made = spawn_blocking(move || Content::one(&timeline_of(&job, end_ms, most, &overview))).await;
     made.map_err(|error| Problem::new(ProblemName::InternalError, error.to_string()))
 }
 
@@ -92,14 +92,14 @@ fn timeline_of(job: &JobView, end_ms: Option<i64>, most: usize, overview: &Clust
             }
         }
     }
-    let mut rows: BTreeMap<String, Vec<Bar>> = BTreeMap::new();
+    let mut rows: BTreeMap<String, Vec<AttemptBar>> = BTreeMap::new();
     for (_, _, kind, task, number) in kept {
         let Some(attempt) = job.tasks(kind).of(task).iter().find(|attempt| attempt.number() == number) else {
             continue;
         };
         let moment = |ms: i64| (ms != 0).then_some(ms);
         let texts = attempt.texts();
-        let bar = Bar {
+        let bar = AttemptBar {
             attempt: job.id().task(kind, i32::try_from(task).unwrap_or(i32::MAX)).attempt(number),
             state: attempt.state().name(),
             from_ms: attempt.launch_ms(),
@@ -111,9 +111,9 @@ fn timeline_of(job: &JobView, end_ms: Option<i64>, most: usize, overview: &Clust
         let worker = tracker_of(overview, attempt.tracker()).map_or(&**attempt.tracker(), |tracker| &tracker.worker);
         rows.entry(worker.to_owned()).or_default().push(bar);
     }
-    let row = |(worker, mut bars): (String, Vec<Bar>)| {
+    let row = |(worker, mut bars): (String, Vec<AttemptBar>)| {
         bars.sort_unstable_by_key(|bar| (bar.from_ms, bar.attempt));
-        Row { worker, bars }
+        TimelineRow { worker, bars }
     };
     Timeline { rows: rows.into_iter().map(row).collect(), left_out }
 }

@@ -11,7 +11,7 @@ use crate::views::{ApplicationView, JobView, Shown};
 use super::super::applications::QueryParameters;
 use super::answer::lasting;
 use super::ask::Ask;
-use super::listing::{Key, Place};
+use super::listing::{RowPlace, SortKey};
 
 /// What lists of jobs and applications are ordered by; the first unless it is given.
 pub(super) const SORTS: [&str; 6] = ["-started_ms", "finish_ms", "name", "user", "queue", "state"];
@@ -68,16 +68,16 @@ impl WorkFilter {
 
 impl Work<'_> {
     /// Its place in a list; what has not ended comes after what has.
-    pub(super) fn place(self, sort: &str, id: String) -> Place {
+    pub(super) fn place(self, sort: &str, id: String) -> RowPlace {
         let key = match sort {
-            "finish_ms" => Key::Number(self.finish_ms.unwrap_or(i64::MAX)),
-            "name" => Key::Text(self.name.to_owned()),
-            "user" => Key::Text(self.user.to_owned()),
-            "queue" => Key::Text(self.queue.to_owned()),
-            "state" => Key::Text(self.state.to_owned()),
-            _ => Key::Number(self.started_ms),
+            "finish_ms" => SortKey::Number(self.finish_ms.unwrap_or(i64::MAX)),
+            "name" => SortKey::Text(self.name.to_owned()),
+            "user" => SortKey::Text(self.user.to_owned()),
+            "queue" => SortKey::Text(self.queue.to_owned()),
+            "state" => SortKey::Text(self.state.to_owned()),
+            _ => SortKey::Number(self.started_ms),
         };
-        Place(key, id)
+        RowPlace(key, id)
     }
 }
 

@@ -12,9 +12,9 @@ use crate::views::Shown;
 use super::super::applications::{Problem, ProblemName, QueryParameters};
 use super::super::owner::Owner;
 use super::address::part;
-use super::answer::{Found, lasting};
+use super::answer::{Content, lasting};
 use super::ask::Ask;
-use super::listing::{Key, Listing, Place};
+use super::listing::{Listing, RowPlace, SortKey};
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 struct RackRow {
@@ -30,7 +30,7 @@ struct RackRow {
 }
 
 /// Answers `/workers`: those that are there, by name, with drained ones that are not connected.
-pub(super) fn workers<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn workers<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["worker", "rack", "state"]);
     let states = WorkerState::ALL.map(WorkerState::name);
     let expected = format!("one of {}", states.join(", "));
@@ -51,13 +51,13 @@ pub(super) fn workers<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameter
             _ => worker.worker.clone(),
         };
         let id = worker.tracker.clone().unwrap_or_else(|| worker.worker.clone());
-        (Place(Key::Text(key), id), worker)
+        (RowPlace(SortKey::Text(key), id), worker)
     });
     Ok(listing.page(rows, lasting))
 }
 
 /// Answers `/workers/{worker}`: by its name, or by that of its tracker.
-pub(super) fn worker<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn worker<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) -> Result<Content, Problem> {
     parameters.end()?;
     let name = ask.parts.get(part::WORKER);
     let all = all_workers(&ask.shown);
@@ -66,10 +66,10 @@ pub(super) fn worker<O: Owner>(ask: &Ask<'_, O>, parameters: QueryParameters) ->
         let detail = format!("there is no worker {name:?}");
         Problem::new(ProblemName::NoSuchWorker, detail).with_try("/api/v1/workers")
     };
-    all.iter().find(is_it).map(Found::one).ok_or_else(unknown)
+    all.iter().find(is_it).map(Content::one).ok_or_else(unknown)
 }
 
-pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Found, Problem> {
+pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters) -> Result<Content, Problem> {
     let listing = Listing::read(&mut parameters, ask.uri, &["rack"]);
     parameters.end()?;
     let mut racks: BTreeMap<String, RackRow> = BTreeMap::new();
@@ -89,7 +89,7 @@ pub(super) fn racks<O: Owner>(ask: &Ask<'_, O>, mut parameters: QueryParameters)
         rack.used.reduce = rack.used.reduce.saturating_add(worker.used.reduce);
         rack.containers += worker.containers;
     }
-    let rows = racks.into_iter().map(|(name, rack)| (Place(Key::Text(name), String::new()), rack));
+    let rows = racks.into_iter().map(|(name, rack)| (RowPlace(SortKey::Text(name), String::new()), rack));
     Ok(listing.page(rows, lasting))
 }
 

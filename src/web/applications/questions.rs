@@ -24,7 +24,7 @@ const MAX_LIMIT: u64 = 1_000;
 
 /// What is asked, and how it is answered beyond what the engine knows of it.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(super) struct AskedQuestion {
     pub(super) question: ApplicationQuestion,
     /// How long the answer may wait for something to say, ms.
     pub(super) wait_ms: u64,
@@ -57,8 +57,8 @@ pub(super) fn read_question(
     mut query: QueryParameters,
     body: &ReadBody,
     secret: ApplicationSecret,
-) -> Result<Asked, Problem> {
-    let mut asked = Asked { question: ApplicationQuestion::Info, wait_ms: 0, log: None };
+) -> Result<AskedQuestion, Problem> {
+    let mut asked = AskedQuestion { question: ApplicationQuestion::Info, wait_ms: 0, log: None };
     let is_get = matches!(*method, Method::GET | Method::HEAD);
     asked.question = match address {
         Address::Info => ApplicationQuestion::Info,

@@ -19,7 +19,7 @@ use super::owner::ApplicationOwner;
 use super::path_parts::PathParts;
 use super::problem::{Problem, problem_page};
 use super::problem_name::ProblemName;
-use super::serve::Applications;
+use super::serve::ApplicationService;
 
 /// The description of the interface (OpenAPI 3.1), part of the binary.
 const OPENAPI: &str = include_str!("../../../static/openapi.json");
@@ -27,7 +27,7 @@ const OPENAPI_PATH: &str = "/ws/v1/openapi.json";
 
 /// The addresses of applications, their description and the pages of problems.
 pub(crate) fn routes<O: ApplicationOwner>(web: &Arc<WebState<O>>) -> Router<Arc<WebState<O>>> {
-    let applications = Arc::new(Applications::new(web.clone()));
+    let applications = Arc::new(ApplicationService::new(web.clone()));
     let router = Router::new()
         .route(OPENAPI_PATH, only_get(get(openapi)))
         .route("/problems/{name}", only_get(get(problem)))

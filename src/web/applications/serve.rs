@@ -26,7 +26,7 @@ use super::path_parts::PathParts;
 use super::problem::Problem;
 use super::problem_name::ProblemName;
 use super::query_parameters::QueryParameters;
-use super::questions::{Asked, ReadBody, read_question};
+use super::questions::{AskedQuestion, ReadBody, read_question};
 use super::signed_caller::signature_refused;
 use super::verified::SignedBody;
 
@@ -34,7 +34,7 @@ use super::verified::SignedBody;
 const BODY_BYTES: (u64, u64) = (64 << 20, 16 << 20);
 
 #[derive(Debug)]
-pub(super) struct Applications<O> {
+pub(super) struct ApplicationService<O> {
     web: Arc<WebState<O>>,
     /// A place for each request that may wait for something to say: half of the connections, so that others find room.
     waits: Semaphore,
@@ -43,7 +43,7 @@ pub(super) struct Applications<O> {
     reports: LastReport,
 }
 
-impl<O: ApplicationOwner> Applications<O> {
+impl<O: ApplicationOwner> ApplicationService<O> {
     pub(super) fn new(web: Arc<WebState<O>>) -> Self {
         let waits = Semaphore::new(web.limits.connections / 2);
         let bodies = FairBudget::new(BODY_BYTES.0, BODY_BYTES.1);
@@ -78,7 +78,8 @@ impl<O: ApplicationOwner> Applications<O> {
             find_caller(&self.web.owner, access, head, &mut query, address, parts.application_asked()).await?;
         let unread = UnreadBody::of(head, body, &self.bodies, &verified.caller);
         let (body, _held) = read_signed_body(head, unread, address.has_body(method), &verified.body).await?;
-        let Asked { question, wait_ms, log } = read_question(address, method, parts, query, &body, new_secret()?)?;
+        let AskedQuestion { question, wait_ms, log } =
+            read_question(address, method, parts, query, &body, new_secret()?)?;
         drop(body);
         let log = log.zip(match &question {
             ApplicationQuestion::Logs(container) => Some(*container),

@@ -1,9 +1,13 @@
 //! What is not shown: a page that says why, and what to try.
 
+use std::fmt::Display;
+
 use axum::body::Body;
 use axum::http::{Response, StatusCode};
+use tokio::time::timeout;
 
 use super::super::response::text;
+use super::super::state::ANSWER_TIMEOUT;
 use super::block::{Block, Section};
 use super::page::Page;
 use super::piece::{Foreign, Piece};
@@ -62,6 +66,16 @@ impl Refused {
             sections: vec![Section::new("error", "What happened", blocks)],
             ..Page::default()
         }
+    }
+
+    /// What a page reads, if it comes in time; `what`: the thing that is read, such as "the events were".
+    pub(super) async fn unless_read<T, E: Display>(
+        read: impl Future<Output = Result<T, E>>,
+        what: &str,
+    ) -> Result<T, Self> {
+        let late = |_| Self::unavailable(format!("{what} not read in time"));
+        let found = timeout(ANSWER_TIMEOUT, read).await.map_err(late)?;
+        found.map_err(|error| Self::unavailable(error.to_string()))
     }
 
     /// One line of text that says so.

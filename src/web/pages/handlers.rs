@@ -23,7 +23,7 @@ use super::error::Refused;
 use super::job_filter::JobFilter;
 use super::overview::{ENDED_MS, OverviewJobs, overview_page};
 use super::page::Page;
-use super::search::Found;
+use super::search::SearchResult;
 use super::viewer::View;
 use super::{applications, decisions, health, jobs, market, policy, queues, search, workers};
 
@@ -31,7 +31,7 @@ const MOST_JOBS: usize = 5_000;
 /// Spans of a price over time.
 const POINTS: u32 = 300;
 
-type Shared<O> = State<Arc<WebState<O>>>;
+pub(super) type Shared<O> = State<Arc<WebState<O>>>;
 
 /// The answer with a page that is made of the cluster.
 pub(super) async fn shown<O: Owner>(
@@ -61,11 +61,7 @@ pub(super) async fn jobs_of<O: Owner>(
 
 async fn prices_of<O: Owner>(state: &WebState<O>, since_ms: i64) -> Result<PriceHistory, Refused> {
     let page = HistoryPage { since_ms: Some(since_ms), points: POINTS };
-    match timeout(ANSWER_TIMEOUT, state.owner.price_history(page)).await {
-        Ok(Ok(prices)) => Ok(prices),
-        Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
-        Err(_) => Err(Refused::unavailable("the history was not read in time".to_owned())),
-    }
+    Refused::unless_read(state.owner.price_history(page), "the history was").await
 }
 
 fn live() -> JobFilter {
@@ -240,11 +236,8 @@ pub(super) async fn report<O: Owner>(
         let is_open = state.owner.market_presence() == MarketPresence::Absent;
         let Some(user) = view.report_of(is_open) else { return Ok(health::private_report_page(&kind)) };
         let request = ReportRequest { kind: wanted, user, ..ReportRequest::default() };
-        match timeout(ANSWER_TIMEOUT, state.owner.report(request)).await {
-            Ok(Ok(report)) => Ok(health::report_page(&report)),
-            Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
-            Err(_) => Err(Refused::unavailable("the report was not read in time".to_owned())),
-        }
+        let report = Refused::unless_read(state.owner.report(request), "the report was").await?;
+        Ok(health::report_page(&report))
     })
     .await
 }
@@ -265,8 +258,8 @@ pub(super) async fn search<O: Owner>(State(state): Shared<O>, request: HttpReque
         Err(refused) => return view.refuse(&refused, &asked),
     };
     match search::search(&view, wanted.trim(), &jobs) {
-        Found::Page(page) => view.answer(&page, &asked),
-        Found::Address(address) => led_to(&address),
+        SearchResult::Page(page) => view.answer(&page, &asked),
+        SearchResult::Address(address) => led_to(&address),
     }
 }
 

@@ -57,7 +57,7 @@ pub(super) fn health_page(view: &View) -> Page {
 
 fn health_numbers(view: &View) -> Vec<(&'static str, Cell)> {
     let (overview, health) = (view.overview(), &view.health);
-    let workers = WorkerHealth::of(overview);
+    let WorkerHealth { counts: workers, draining } = WorkerHealth::of(overview);
     let age_ms = health.at_ms.saturating_sub(overview.at_ms).max(0);
     vec![
         (
@@ -78,7 +78,7 @@ fn health_numbers(view: &View) -> Vec<(&'static str, Cell)> {
                 Piece::text(" of them short, "),
                 Piece::number("workers.unhealthy", workers.unhealthy),
                 Piece::text(" unhealthy, "),
-                Piece::number("workers.draining", workers.draining),
+                Piece::number("workers.draining", draining),
                 Piece::text(" draining, "),
                 Piece::number("workers.silent", workers.silent),
                 Piece::text(" silent"),

@@ -1,7 +1,6 @@
 //! The handlers of a job's pages: of the job itself, its attempts, a task, an attempt, the timeline.
 
 use std::str::FromStr;
-use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, State};
@@ -18,7 +17,7 @@ use super::super::state::{ANSWER_TIMEOUT, WebState};
 use super::asked::Asked;
 use super::attempt_rows::{attempt_page, attempts_page, task_page, tasks_page, timeline_page};
 use super::error::Refused;
-use super::handlers::{jobs_of, shown};
+use super::handlers::{Shared, jobs_of, shown};
 use super::job::{Details, job_page};
 use super::job_filter::JobFilter;
 use super::job_records::{Beside, MOST_EVENTS, conf_page, counters_page, events_page};
@@ -26,8 +25,6 @@ use super::viewer::View;
 
 /// The newest jobs whose attempts are shown together.
 const JOBS_TOGETHER: usize = 20;
-
-type Shared<O> = State<Arc<WebState<O>>>;
 
 fn id<I: FromStr>(text: &str, what: &str, like: &str) -> Result<I, Refused> {
     text.parse().map_err(|_| Refused::unknown(what, text, Some(format!("an id such as {like}"))))
@@ -120,12 +117,8 @@ async fn beside<O: Owner, T>(
 }
 
 async fn counters_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Vec<JobCounter>, Refused> {
-    match timeout(ANSWER_TIMEOUT, state.owner.job_counters(id)).await {
-        Ok(Ok(Some(counters))) => Ok(counters),
-        Ok(Ok(None)) => Err(Refused::unknown("job", &id.to_string(), None)),
-        Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
-        Err(_) => Err(Refused::unavailable("the counters were not read in time".to_owned())),
-    }
+    let counters = Refused::unless_read(state.owner.job_counters(id), "the counters were").await?;
+    counters.ok_or_else(|| Refused::unknown("job", &id.to_string(), None))
 }
 
 async fn conf_of<O: Owner>(state: &WebState<O>, id: JobId) -> Result<Vec<(String, String)>, Refused> {
@@ -171,11 +164,8 @@ pub(super) async fn events<O: Owner>(
         let job = open_parts(&state, view, &text).await?;
         let first = asked.take("from").map(|from| from.parse::<usize>()).transpose();
         let first = first.map_err(|_| Refused::unknown("number of an event", "that is asked for", None))?.unwrap_or(0);
-        match timeout(ANSWER_TIMEOUT, state.owner.job_events(job.id, first, MOST_EVENTS + 1)).await {
-            Ok(Ok(events)) => Ok(events_page(asked, &job, first, &events)),
-            Ok(Err(error)) => Err(Refused::unavailable(error.to_string())),
-            Err(_) => Err(Refused::unavailable("the events were not read in time".to_owned())),
-        }
+        let read = state.owner.job_events(job.id, first, MOST_EVENTS + 1);
+        Ok(events_page(asked, &job, first, &Refused::unless_read(read, "the events were").await?))
     })
     .await
 }

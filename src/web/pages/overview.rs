@@ -7,7 +7,7 @@ use crate::engine::{ClusterSnapshot, JobSnapshot};
 use crate::model::{Kind, RunState};
 use crate::views::{SAMPLE_MS, Sample};
 
-use super::super::pictures::{Layer, Picture, StackPoint, stack};
+use super::super::pictures::{Picture, StackLayer, StackPoint, stack};
 use super::super::time_text::format_duration;
 use super::super::worker_health::WorkerHealth;
 use super::applications::application_table;
@@ -82,7 +82,7 @@ pub(super) fn overview_page(view: &View, host: &str, jobs: &OverviewJobs, prices
 
 fn summary(view: &View) -> Vec<(&'static str, Cell)> {
     let overview = view.overview();
-    let health = WorkerHealth::of(overview);
+    let health = WorkerHealth::of(overview).counts;
     let mut summary = vec![
         (
             "Map slots in use",
@@ -278,8 +278,8 @@ pub(super) fn slots_picture(view: &View) -> Option<Picture> {
     named.truncate(LAYERS);
     named.sort_unstable();
     let colours = Colours::of(named.iter().map(|(name, _)| *name));
-    let layer = |name: &str, class: &str| Layer { name: name.to_owned(), class: class.to_owned() };
-    let mut layers: Vec<Layer> = named.iter().map(|(name, _)| layer(name, colours.class(name))).collect();
+    let layer = |name: &str, class: &str| StackLayer { name: name.to_owned(), class: class.to_owned() };
+    let mut layers: Vec<StackLayer> = named.iter().map(|(name, _)| layer(name, colours.class(name))).collect();
     layers.push(layer("others", OTHERS));
     let point = |sample: &&Sample| {
         let all = u64::from(sample.used.map) + u64::from(sample.used.reduce) + sample.containers;

@@ -35,7 +35,7 @@ pub(super) struct Page {
 #[template(path = "pages/page.html")]
 struct WholePage<'a> {
     page: &'a Page,
-    frame: &'a Frame,
+    frame: &'a PageFrame,
     files: FileAddresses,
     /// Addresses of its tables as CSV, with the titles of their sections.
     csv: Vec<(String, &'a str)>,
@@ -47,12 +47,12 @@ struct WholePage<'a> {
 struct PartOfPage<'a> {
     page: &'a Page,
     sections: &'a [Section],
-    frame: &'a Frame,
+    frame: &'a PageFrame,
     is_whole: bool,
 }
 
 impl Page {
-    pub(super) fn answer(&self, mut frame: Frame, asked: &Asked) -> Response<Body> {
+    pub(super) fn answer(&self, mut frame: PageFrame, asked: &Asked) -> Response<Body> {
         if asked.is_csv {
             return self.csv(asked);
         }
@@ -129,7 +129,7 @@ fn tagged(status: StatusCode, kind: &'static str, content: String, asked: &Asked
 
 /// What all pages have around their content.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Frame {
+pub(super) struct PageFrame {
     /// Entries of the navigation: address, name.
     pub(super) entries: Vec<(&'static str, &'static str)>,
     pub(super) is_well: bool,

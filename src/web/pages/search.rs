@@ -12,7 +12,7 @@ use super::viewer::View;
 
 const MOST: usize = 50;
 
-pub(super) enum Found {
+pub(super) enum SearchResult {
     Address(String),
     Page(Box<Page>),
 }
@@ -26,19 +26,19 @@ fn address_of_id(text: &str) -> Option<String> {
     job.or_else(task).or_else(attempt).or_else(application)
 }
 
-pub(super) fn search(view: &View, text: &str, jobs: &[JobSnapshot]) -> Found {
+pub(super) fn search(view: &View, text: &str, jobs: &[JobSnapshot]) -> SearchResult {
     if let Some(address) = address_of_id(text) {
-        return Found::Address(address);
+        return SearchResult::Address(address);
     }
     let overview = view.overview();
     if overview.trackers.iter().any(|tracker| tracker.worker == text || tracker.name == text) {
-        return Found::Address(format!("/workers/{}", encoded(text)));
+        return SearchResult::Address(format!("/workers/{}", encoded(text)));
     }
     if overview.queues.iter().any(|queue| queue.name == text) {
-        return Found::Address(format!("/queues/{}", encoded(text)));
+        return SearchResult::Address(format!("/queues/{}", encoded(text)));
     }
     if jobs.iter().any(|job| job.user == text) {
-        return Found::Address(format!("/users/{}", encoded(text)));
+        return SearchResult::Address(format!("/users/{}", encoded(text)));
     }
     let part = text.to_lowercase();
     let has = |name: &str| !part.is_empty() && name.to_lowercase().contains(&part);
@@ -74,7 +74,7 @@ pub(super) fn search(view: &View, text: &str, jobs: &[JobSnapshot]) -> Found {
         true => Block::Line(vec![Piece::text("Nothing known here has this in its name or id: "), Piece::foreign(text)]),
         false => Block::List(finds),
     }];
-    Found::Page(Box::new(Page {
+    SearchResult::Page(Box::new(Page {
         title: format!("{count} found"),
         heading: vec![Piece::text("Search: "), Piece::foreign(text)],
         sections: vec![Section::new("found", "Found", blocks)],

@@ -26,7 +26,7 @@ use super::super::viewer::Viewer;
 use super::super::worker_health::WorkerHealth;
 use super::asked::{Asked, encoded};
 use super::error::Refused;
-use super::page::{Frame, Page};
+use super::page::{Page, PageFrame};
 use super::piece::Piece;
 
 /// The cluster as a request may see it.
@@ -330,11 +330,11 @@ impl View {
         answer
     }
 
-    fn frame(&self) -> Frame {
+    fn frame(&self) -> PageFrame {
         let overview = self.overview();
         let complaints = self.complaints();
         let is_well = complaints.is_empty();
-        Frame {
+        PageFrame {
             entries: entries(self.has_market(), self.is_live, overview.report.policy),
             is_well,
             health: match complaints.len() {

@@ -43,7 +43,7 @@ fn states(tracker: &TrackerSnapshot) -> Cell {
 
 pub(super) fn workers_page(view: &View) -> Page {
     let overview = view.overview();
-    let health = WorkerHealth::of(overview);
+    let health = WorkerHealth::of(overview).counts;
     let unwell = overview.trackers.len() - health.healthy;
     let containers = view.views().containers_by_tracker();
     let live_on = |tracker: &TrackerSnapshot| containers.get(&*tracker.name).copied().unwrap_or(0);

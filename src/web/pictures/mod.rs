@@ -21,5 +21,5 @@ pub(super) use ladder::{Rung, ladder};
 pub(super) use picture::{LegendLine, Mark, Picture};
 pub(super) use slot_map::{SlotRow, slot_map};
 pub(super) use spans::{SpanLine, span_lines};
-pub(super) use stack::{Layer, StackPoint, stack};
+pub(super) use stack::{StackLayer, StackPoint, stack};
 pub(super) use steps::{StepPoint, steps};

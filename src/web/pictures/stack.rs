@@ -15,7 +15,7 @@ const TOP: f64 = 16.0;
 const BOTTOM: f64 = 188.0;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Layer {
+pub(crate) struct StackLayer {
     pub(crate) name: String,
     pub(crate) class: String,
 }
@@ -34,7 +34,7 @@ pub(crate) struct StackPoint {
 pub(crate) fn stack(
     name: &'static str,
     title: String,
-    (layers, heads): (&[Layer], Vec<&'static str>),
+    (layers, heads): (&[StackLayer], Vec<&'static str>),
     points: &[StackPoint],
     (since_ms, until_ms): (i64, i64),
     gap_ms: i64,
@@ -120,7 +120,7 @@ fn capacity_line(run: &[StackPoint], (x, y): (&Scale, &Scale), end_ms: i64) -> S
     d
 }
 
-fn legend_of(layers: &[Layer]) -> Vec<LegendLine> {
+fn legend_of(layers: &[StackLayer]) -> Vec<LegendLine> {
     let layers = layers.iter().map(|layer| LegendLine::new(format!("fill {}", layer.class), layer.name.clone()));
     layers
         .chain([
@@ -163,7 +163,7 @@ mod tests {
 
     #[test]
     fn layers_stand_on_each_other_and_break_where_nothing_was_sampled() {
-        let layer = |name: &str| Layer { name: name.to_owned(), class: name.to_owned() };
+        let layer = |name: &str| StackLayer { name: name.to_owned(), class: name.to_owned() };
         let layers = [layer("q0"), layer("others")];
         let points = [point(0, [2, 3], 10), point(100, [4, 0], 10), point(1_000, [1, 1], 8)];
         let picture = stack("slots", "t".to_owned(), (&layers, vec!["Time"]), &points, (0, 1_000), 200);

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::engine::Refusal;
 
 use super::super::response::{HTML, fresh, text};
-use super::request::Refused;
 
 /// Stock pages load a style and scripts, and have forms; all of them are ours.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
@@ -101,9 +100,4 @@ pub(super) fn denied(user: &str, what: &str, refusal: &Refusal) -> Response<Body
     }
     let denied = Denied { user, what, why: refusal.to_string(), back: "jobtracker.jsp", back_to: "JobTracker" };
     page(StatusCode::UNAUTHORIZED, &denied)
-}
-
-/// Boxes a response, for early returns.
-pub(super) fn refused(response: Response<Body>) -> Refused {
-    Box::new(response)
 }

@@ -5,16 +5,15 @@ use askama::Template;
 use axum::body::Body;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderValue, Response, StatusCode};
-use tokio::time::timeout;
 
 use crate::engine::Caller;
 use crate::model::{AttemptId, JobId};
 
-use super::super::job_changes::{check_form, status_of};
-use super::super::owner::{JobChange, MarketPresence, Owner, OwnerGone};
+use super::super::job_changes::{check_form, make_change};
+use super::super::owner::{JobChange, MarketPresence, Owner};
 use super::super::response::text;
-use super::super::state::{ANSWER_TIMEOUT, WebState};
-use super::request::{Asked, Refused};
+use super::super::state::WebState;
+use super::request::{EarlyAnswer, PageRequest};
 
 const MOST_JOBS: usize = 1_000;
 
@@ -25,45 +24,37 @@ pub(super) struct Changes<'a, O> {
 }
 
 impl<'a, O: Owner> Changes<'a, O> {
-    pub(super) fn of(state: &'a WebState<O>, asked: &Asked) -> Result<Self, Refused> {
+    pub(super) fn of(state: &'a WebState<O>, asked: &PageRequest) -> Result<Self, EarlyAnswer> {
         if state.owner.market_presence() == MarketPresence::Ruling {
             let refusal = "while the market rules pages change nothing; use `jobtracker job` with your key";
-            return Err(Box::new(text(StatusCode::UNAUTHORIZED, refusal)));
+            return Err(text(StatusCode::UNAUTHORIZED, refusal).into());
         }
         check_form(state.job_forms, asked.headers(), asked.user())?;
         Ok(Self { state, caller: Caller::named(asked.user()) })
     }
 
     /// Changes a job.
-    pub(super) async fn make(&self, id: JobId, change: JobChange) -> Result<(), Refused> {
-        let made = self.state.owner.change_job(id, change, self.caller.clone());
-        match timeout(ANSWER_TIMEOUT, made).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(refusal))) => Err(Box::new(text(status_of(&refusal), refusal))),
-            Ok(Err(OwnerGone)) => Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, OwnerGone))),
-            Err(_) => {
-                let late = "no answer in time; the change may have been made";
-                Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, late)))
-            }
-        }
+    pub(super) async fn make(&self, id: JobId, change: JobChange) -> Result<(), EarlyAnswer> {
+        let made = make_change(self.state, id, change, self.caller.clone()).await;
+        made.map_err(|(status, why)| text(status, why).into())
     }
 
     /// Changes several jobs in the same way; one that refuses keeps none of the others from it, as in 1.2.1.
     /// Ids that are none change nothing; else the first refusal of a job is answered.
-    pub(super) async fn make_all(&self, jobs: &[&str], change: &JobChange) -> Result<(), Refused> {
+    pub(super) async fn make_all(&self, jobs: &[&str], change: &JobChange) -> Result<(), EarlyAnswer> {
         if jobs.len() > MOST_JOBS {
             let refusal = format!("jobCheckBox: {} jobs, at most {MOST_JOBS} are changed at once", jobs.len());
-            return Err(Box::new(text(StatusCode::BAD_REQUEST, refusal)));
+            return Err(text(StatusCode::BAD_REQUEST, refusal).into());
         }
         let parsed = jobs.iter().map(|job| job.parse::<JobId>());
         let ids = parsed.collect::<Result<Vec<_>, _>>();
-        let ids = ids.map_err(|error| Box::new(text(StatusCode::BAD_REQUEST, format_args!("jobCheckBox: {error}"))))?;
+        let ids = ids.map_err(|error| text(StatusCode::BAD_REQUEST, format_args!("jobCheckBox: {error}")))?;
         let mut refused = None;
         for id in ids {
             match self.make(id, change.clone()).await {
                 Ok(()) => {}
                 // Nor would the next be answered.
-                Err(refusal) if refusal.status() == StatusCode::SERVICE_UNAVAILABLE => return Err(refusal),
+                Err(refusal) if refusal.0.status() == StatusCode::SERVICE_UNAVAILABLE => return Err(refusal),
                 Err(refusal) => refused = refused.or(Some(refusal)),
             }
         }

@@ -5,7 +5,7 @@ use crate::engine::{ClusterSnapshot, JobSnapshot, TrackerSnapshot};
 use crate::model::{PerKind, RunState};
 
 use super::java_text::date;
-use super::rows::Progress;
+use super::rows::ShownProgress;
 
 /// What is said of a queue and of a job of which a policy says nothing.
 const NO_QUEUE_INFO: &str = "N/A";
@@ -26,28 +26,28 @@ pub(super) struct Summary {
     pub(super) excluded: usize,
 }
 
-pub(super) struct Queue {
+pub(super) struct QueueLines {
     pub(super) name: String,
     pub(super) state: &'static str,
     pub(super) info: Vec<String>,
 }
 
-pub(super) struct JobTable {
-    pub(super) jobs: Vec<JobRow>,
+pub(super) struct JobsTable {
+    pub(super) jobs: Vec<JobCells>,
     /// Whether jobs can be chosen and changed.
     pub(super) has_boxes: bool,
     pub(super) refresh: u32,
 }
 
-pub(super) struct JobRow {
+pub(super) struct JobCells {
     pub(super) index: usize,
     pub(super) id: String,
     pub(super) started: String,
     pub(super) priority: &'static str,
     pub(super) user: String,
     pub(super) name: String,
-    pub(super) maps: Progress,
-    pub(super) reduces: Progress,
+    pub(super) maps: ShownProgress,
+    pub(super) reduces: ShownProgress,
     pub(super) total: PerKind<u32>,
     pub(super) finished: PerKind<u32>,
     pub(super) scheduling_info: String,
@@ -83,13 +83,13 @@ fn reserved(overview: &ClusterSnapshot) -> PerKind<u32> {
     PerKind::new(sum(|job| job.live.reserved.map), sum(|job| job.live.reserved.reduce))
 }
 
-impl Queue {
+impl QueueLines {
     /// All queues. `shows_money`: whether what a market says of them may be shown.
     pub(super) fn all(overview: &ClusterSnapshot, shows_money: bool) -> Vec<Self> {
         let queues = overview.queues.iter().map(|queue| {
             let said = queue.paused.as_ref().or(queue.scheduling_info.as_ref().filter(|_| shows_money));
             let info = said.filter(|info| !info.is_empty()).map_or(NO_QUEUE_INFO, |info| info.trim_end_matches('\n'));
-            Queue {
+            QueueLines {
                 name: queue.name.clone(),
                 state: if queue.is_stopped { "stopped" } else { "running" },
                 info: info.split('\n').map(str::to_owned).collect(),
@@ -99,7 +99,7 @@ impl Queue {
     }
 }
 
-impl JobTable {
+impl JobsTable {
     /// A table of jobs, numbered from `first` on.
     pub(super) fn new<'a>(
         jobs: impl IntoIterator<Item = &'a JobSnapshot>,
@@ -107,9 +107,9 @@ impl JobTable {
         has_boxes: bool,
         shows_money: bool,
     ) -> Self {
-        let rows: Vec<JobRow> =
-            jobs.into_iter().zip(first..).map(|(job, index)| JobRow::new(job, index, shows_money)).collect();
-        JobTable { has_boxes: has_boxes && !rows.is_empty(), jobs: rows, refresh: 0 }
+        let rows: Vec<JobCells> =
+            jobs.into_iter().zip(first..).map(|(job, index)| JobCells::new(job, index, shows_money)).collect();
+        JobsTable { has_boxes: has_boxes && !rows.is_empty(), jobs: rows, refresh: 0 }
     }
 
     /// The same of running jobs.
@@ -118,17 +118,17 @@ impl JobTable {
     }
 }
 
-impl JobRow {
+impl JobCells {
     fn new(job: &JobSnapshot, index: usize, shows_money: bool) -> Self {
-        JobRow {
+        JobCells {
             index,
             id: job.id.to_string(),
             started: date(job.submit_ms),
             priority: job.priority.name(),
             user: job.user.clone(),
             name: job.name.clone(),
-            maps: Progress::of(job.live.progress.map),
-            reduces: Progress::of(job.live.progress.reduce),
+            maps: ShownProgress::of(job.live.progress.map),
+            reduces: ShownProgress::of(job.live.progress.reduce),
             total: job.tasks,
             finished: job.finished,
             scheduling_info: scheduling_info(job, shows_money),

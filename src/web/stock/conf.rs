@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 
 use crate::model::JobId;
@@ -17,41 +16,29 @@ use super::super::state::WebState;
 use super::access::{check_instrumentation, found, viewer};
 use super::answer;
 use super::data::ConfProperty;
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::new_job_page;
 
 /// The content type, as 1.2.1 sends it.
 const JSON: &str = "application/json; charset=utf-8";
 
-pub(super) async fn conf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match configuration(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn jobconf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match of_job(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    check_instrumentation(state, asked.user()).await?;
+pub(super) async fn conf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    check_instrumentation(&state, asked.user()).await?;
     let conf = &state.stock.conf;
     let (kind, body) = match asked.get("format").unwrap_or("xml") {
         "xml" => (XML, xml(conf)),
-        "json" => (JSON, super::super::response::json(&Properties { properties: conf })),
+        "json" => (JSON, super::super::response::json(&ConfProperties { properties: conf })),
         other => {
-            return Err(Box::new(text(StatusCode::BAD_REQUEST, format_args!("Bad format: {}", cut(other)))));
+            return Err(text(StatusCode::BAD_REQUEST, format_args!("Bad format: {}", cut(other))).into());
         }
     };
-    Ok(Box::new(fresh(StatusCode::OK, kind, body)))
+    Ok(fresh(StatusCode::OK, kind, body))
 }
 
 /// As 1.2.1 `Configuration.dumpConfiguration`.
 #[derive(Serialize)]
-struct Properties<'a> {
+struct ConfProperties<'a> {
     properties: &'a [ConfProperty],
 }
 
@@ -85,25 +72,21 @@ fn escaped(text: &str) -> String {
     xml
 }
 
-async fn of_job<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobconf<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let Some(id) = id else {
-        return Ok(Box::new(answer::heading(
-            "Job Configuration",
-            "/",
-            "Missing 'jobid' for fetching job configuration!",
-        )));
+        return Ok(answer::heading("Job Configuration", "/", "Missing 'jobid' for fetching job configuration!"));
     };
-    let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
+    let conf = found(state.owner.stock_conf(id, viewer(&state, &asked)?), asked.user(), id).await?;
     let heading = format!("Job Configuration: JobId - {id}");
-    Ok(Box::new(answer::page(StatusCode::OK, &Page { new_page: new_job_page(id), id, heading, properties: conf })))
+    Ok(answer::page(StatusCode::OK, &ConfPage { new_page: new_job_page(id), id, heading, properties: conf }))
 }
 
 /// The input of the template, which `/jobconf_history.jsp` has too.
 #[derive(Template)]
 #[template(path = "stock/jobconf.html")]
-pub(super) struct Page {
+pub(super) struct ConfPage {
     pub(super) new_page: String,
     pub(super) id: JobId,
     pub(super) heading: String,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use crate::model::{AttemptId, AttemptState, JobId, Kind, PerKind, Priority, RunState, TaskId};
+use crate::views::ListedState;
 
 use super::super::page_user::PageLogin;
+use super::java_text::access_list;
 
 pub(crate) const GRAPH_GROUPS: u32 = 600;
 pub(crate) const TASKS_PER_PAGE: u32 = 2_000;
@@ -41,8 +43,6 @@ pub struct StockJob {
     pub(crate) setup: StockTally,
     /// Both variants of its cleanup.
     pub(crate) cleanup: StockTally,
-    /// Its attempts that ended without success: FAILED, KILLED.
-    pub(crate) bad_ends: PerKind<(u32, u32)>,
     /// Hosts that it avoids, with the failures of its attempts there.
     pub(crate) flaky: Vec<(String, u32)>,
     pub(crate) counters: Vec<StockCounterGroup>,
@@ -58,29 +58,43 @@ pub(crate) struct StockAcls {
     pub(crate) modify: String,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct StockTally {
+    #[serde(rename = "numTotalTasks")]
     pub(crate) total: u32,
+    #[serde(rename = "numPendingTasks")]
     pub(crate) pending: u32,
+    #[serde(rename = "numRunningTasks")]
     pub(crate) running: u32,
+    #[serde(rename = "numFinishedTasks")]
     pub(crate) finished: u32,
     /// Those that were given up.
+    #[serde(rename = "numKilledTasks")]
     pub(crate) killed: u32,
+    /// Attempts that ended so; 0 of a setup or cleanup.
+    #[serde(rename = "numFailedTaskAttempts")]
+    pub(crate) failed_attempts: u32,
+    #[serde(rename = "numKilledTaskAttempts")]
+    pub(crate) killed_attempts: u32,
 }
 
 /// A group of counters of a job, by the names for display.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct StockCounterGroup {
+    #[serde(rename = "groupName")]
     pub(crate) name: String,
+    #[serde(rename = "jobCountersInfo")]
     pub(crate) counters: Vec<StockCounter>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct StockCounter {
     pub(crate) name: String,
-    /// The sum over maps and over reduces; 0 for a task.
-    pub(crate) of_kind: PerKind<i64>,
-    pub(crate) total: i64,
+    /// The sums over maps and over reduces; 0 for a task.
+    pub(crate) map_value: i64,
+    pub(crate) reduce_value: i64,
+    pub(crate) total_value: i64,
 }
 
 /// Progress by groups of tasks.
@@ -127,12 +141,7 @@ pub(crate) struct StockTask {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TaskFilter {
     All,
-    Running,
-    Completed,
-    /// Given up.
-    Killed,
-    /// Neither.
-    Pending,
+    Listed(ListedState),
     /// By a word that no task is in.
     Nothing,
 }
@@ -168,14 +177,16 @@ pub(crate) struct StockAttempt {
     pub(crate) counters: usize,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// A tracker.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
 pub(crate) struct StockPlace {
-    pub(crate) name: String,
-    /// Its host; none if it is not connected, and has left no address.
-    pub(crate) host: Option<String>,
-    pub(crate) http_port: u16,
-    /// Its host as a path in the network.
-    pub(crate) node: String,
+    pub(super) name: String,
+    pub(super) host: Option<String>,
+    http_port: u16,
+    /// `http://HOST:PORT`; none where the host is not known.
+    pub(super) url: Option<String>,
+    pub(super) node: String,
 }
 
 /// Failed and killed attempts of a job.
@@ -224,14 +235,21 @@ impl FailureFilter {
     }
 }
 
-impl StockPlace {
-    /// `http://HOST:PORT`; none where the host is not known.
-    pub(crate) fn url(&self) -> Option<String> {
-        self.host.as_ref().map(|host| format!("http://{host}:{}", self.http_port))
+impl StockAcls {
+    /// The names of its lists, and their words.
+    pub(super) fn named(&self) -> [(&'static str, String); 2] {
+        [("mapreduce.job.acl-view-job", &self.view), ("mapreduce.job.acl-modify-job", &self.modify)]
+            .map(|(name, list)| (name, access_list(list)))
     }
 }
 
-impl StockCounterGroup {}
+impl StockPlace {
+    /// `host`: none if it is not connected, and has left no address; `node`: its host as a path in the network.
+    pub(crate) fn new(name: String, host: Option<String>, http_port: u16, node: String) -> Self {
+        let url = host.as_ref().map(|host| format!("http://{host}:{http_port}"));
+        Self { name, host, http_port, url, node }
+    }
+}
 
 /// A job that is over, with all its attempts.
 #[derive(Clone, Debug, PartialEq)]
@@ -257,17 +275,6 @@ pub(crate) enum PastKind {
     Map,
     Reduce,
     Cleanup,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StockHistoryPlace {
-    /// Nowhere: the job is not over.
-    NotOver,
-    /// In a file, or still in the database.
-    Over {
-        /// As [`StockPastJob::log_file`](super::StockPastJob::log_file).
-        log_file: String,
-    },
 }
 
 impl StockPast {

@@ -3,9 +3,8 @@
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::model::{JobId, Kind};
 
@@ -14,7 +13,7 @@ use super::super::response::fresh;
 use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::data::StockGraph;
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 
 /// Size of the plot, and what is left around it.
 const WIDTH: u32 = 600;
@@ -29,7 +28,7 @@ const PHASES: [&str; 3] = ["copy", "sort", "reduce"];
 
 /// How the picture is used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frame {
+pub(super) enum PictureFrame {
     /// A document of its own.
     Document,
     /// A part of a page.
@@ -37,16 +36,16 @@ pub(super) enum Frame {
 }
 
 /// The picture; empty where there are no tasks.
-pub(super) fn picture(graph: &StockGraph, kind: Kind, frame: Frame) -> String {
+pub(super) fn picture(graph: &StockGraph, kind: Kind, frame: PictureFrame) -> String {
     let mut svg = String::new();
     // Writing to a text does not fail.
     let _ = draw(&mut svg, graph, kind, frame);
     svg
 }
 
-fn draw(svg: &mut String, graph: &StockGraph, kind: Kind, frame: Frame) -> fmt::Result {
+fn draw(svg: &mut String, graph: &StockGraph, kind: Kind, frame: PictureFrame) -> fmt::Result {
     let groups = u32::try_from(graph.groups.len()).unwrap_or(WIDTH);
-    if groups == 0 && frame == Frame::Document {
+    if groups == 0 && frame == PictureFrame::Document {
         return Ok(());
     }
     let bar = (WIDTH / groups.max(1)).clamp(1, WIDEST);
@@ -57,14 +56,14 @@ fn draw(svg: &mut String, graph: &StockGraph, kind: Kind, frame: Frame) -> fmt::
         Kind::Reduce => "Reduce completion",
     };
     match frame {
-        Frame::Document => write!(
+        PictureFrame::Document => write!(
             svg,
             "<?xml version=\"1.0\" standalone=\"no\"?>\n<!DOCTYPE svg PUBLIC \"-//W3C//DTD SVG 1.1//EN\" \n\
              \"http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd\">\n\
              <?xml-stylesheet type=\"text/css\" href=\"/static/hadoop.css\"?>\n\n\
              <svg width=\"{width}\" height=\"{height}\" version=\"1.1\"\nxmlns=\"http://www.w3.org/2000/svg\">\n\n"
         )?,
-        Frame::Inline => writeln!(
+        PictureFrame::Inline => writeln!(
             svg,
             "<svg class=\"taskgraph\" role=\"img\" aria-label=\"{what}\" viewBox=\"0 0 {width} {height}\">"
         )?,
@@ -145,14 +144,8 @@ fn text(svg: &mut String, (x, y): (u32, u32), words: &str, anchor: &str) -> fmt:
 const SVG: &str = "image/svg+xml; charset=utf-8";
 
 /// Answers `/taskgraph`: an empty body where there is nothing to draw, as 1.2.1.
-pub(super) async fn taskgraph<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn taskgraph<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let kind = match asked.get("type") {
         Some(kind) if kind.eq_ignore_ascii_case("map") => Kind::Map,
@@ -161,11 +154,11 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let svg = match id {
         None => String::new(),
         Some(id) => {
-            let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
-            job.map(|job| picture(&job.graphs[kind], kind, Frame::Document)).unwrap_or_default()
+            let job = found(state.owner.stock_job(id, viewer(&state, &asked)?), asked.user(), id).await?;
+            job.map(|job| picture(&job.graphs[kind], kind, PictureFrame::Document)).unwrap_or_default()
         }
     };
-    Ok(Box::new(fresh(StatusCode::OK, SVG, svg)))
+    Ok(fresh(StatusCode::OK, SVG, svg))
 }
 
 #[cfg(test)]
@@ -176,7 +169,7 @@ mod tests {
     fn the_bars_stand_where_hadoops_stand() {
         let graph = StockGraph { tasks: 6, per_group: 1, groups: vec![[1.0, 0.0, 0.0], [0.5, 0.0, 0.0]] };
         let graph = StockGraph { groups: [graph.groups, vec![[0.0; 3]; 4]].concat(), ..graph };
-        let svg = picture(&graph, Kind::Map, Frame::Document);
+        let svg = picture(&graph, Kind::Map, PictureFrame::Document);
         for part in [
             "<svg width=\"766\" height=\"240\"",
             "<line x1=\"687\" x2=\"687\" y1=\"221\" y2=\"19\"",
@@ -193,11 +186,11 @@ mod tests {
     fn the_phases_of_a_reduce_stand_on_each_other_as_hadoops_do() {
         let bars = |phases| {
             let graph = StockGraph { tasks: 1, per_group: 1, groups: vec![phases] };
-            let svg = picture(&graph, Kind::Reduce, Frame::Document);
+            let svg = picture(&graph, Kind::Reduce, PictureFrame::Document);
             svg.lines().filter(|line| line.contains("x=\"80\" y=") && line.starts_with("<rect")).count()
         };
         let graph = StockGraph { tasks: 1, per_group: 1, groups: vec![[1.0, 1.0, 1.0]] };
-        let svg = picture(&graph, Kind::Reduce, Frame::Document);
+        let svg = picture(&graph, Kind::Reduce, PictureFrame::Document);
         for y in [153, 86, 19] {
             let bar = format!("<rect width=\"10\" height=\"67\" x=\"80\" y=\"{y}\"");
             assert!(svg.contains(&bar), "{bar} in {svg}");
@@ -207,13 +200,13 @@ mod tests {
 
     #[test]
     fn a_job_without_reduces_has_no_picture_of_them() {
-        assert_eq!(picture(&StockGraph::default(), Kind::Reduce, Frame::Document), "");
+        assert_eq!(picture(&StockGraph::default(), Kind::Reduce, PictureFrame::Document), "");
     }
 
     #[test]
     fn many_tasks_share_bars() {
         let graph = StockGraph { tasks: 600_000, per_group: 1_000, groups: vec![[1.0; 3]; 600] };
-        let svg = picture(&graph, Kind::Reduce, Frame::Inline);
+        let svg = picture(&graph, Kind::Reduce, PictureFrame::Inline);
         // Three phases a group, three in the key.
         assert_eq!(svg.matches("<rect").count(), 3 * 600 + 3);
         assert!(svg.contains(">600000</text>"), "the last mark counts tasks, not groups");

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use super::super::cluster_view::ClusterView;
 use super::super::owner::{MarketPresence, Owner};
@@ -14,31 +13,25 @@ use super::super::response::{fresh, text};
 use super::super::state::WebState;
 use super::access::check_instrumentation;
 use super::jmx_beans::{Bean, beans};
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::simple_host;
 
 /// The content type, as 1.2.1 spells it.
 const JSON: &str = "application/json; charset=utf8";
 
 /// Answers `/jmx?qry=PATTERN`.
-pub(super) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    check_instrumentation(state, asked.user()).await?;
+pub(super) async fn jmx<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    check_instrumentation(&state, asked.user()).await?;
     let Some(pattern) = Pattern::parse(asked.get("qry").unwrap_or("*:*")) else {
-        return Ok(Box::new(fresh(StatusCode::BAD_REQUEST, JSON, "")));
+        return Ok(fresh(StatusCode::BAD_REQUEST, JSON, ""));
     };
-    let view = ClusterView::of(state).await;
-    let view = view.map_err(|why| Box::new(text(StatusCode::SERVICE_UNAVAILABLE, why)))?;
+    let view = ClusterView::of(&state).await;
+    let view = view.map_err(|why| text(StatusCode::SERVICE_UNAVAILABLE, why))?;
     let shows_money = state.shows_money || state.owner.market_presence() != MarketPresence::Ruling;
     let all = beans(&view.overview, simple_host(&state.stock.host), &state.host, shows_money);
     let found: Vec<Bean> = all.into_iter().filter_map(|bean| pattern.select(bean)).collect();
-    Ok(Box::new(view.aged(fresh(StatusCode::OK, JSON, written(&found)))))
+    Ok(view.aged(fresh(StatusCode::OK, JSON, written(&found))))
 }
 
 /// Beans as 1.2.1 writes them.

@@ -6,9 +6,9 @@ use crate::engine::{AttemptCounts, ClusterSnapshot, JobSnapshot, QueueSnapshot, 
 use crate::log::LoggedLines;
 use crate::model::{PerKind, RunState};
 
-use super::cluster::{Queue, Summary};
+use super::cluster::{QueueLines, Summary};
 use super::java_text::{REVISION, VERSION};
-use super::process::{Memory, Process};
+use super::process::{OwnProcess, ProcessMemory};
 
 const MIB: f64 = 1_048_576.0;
 /// Running jobs are counted by how long they have run, minutes from and to.
@@ -39,7 +39,7 @@ impl Bean {
 
 /// All beans. `host`: of the JobTracker's address; `machine`: the name of this machine.
 pub(super) fn beans(overview: &ClusterSnapshot, host: &str, machine: &str, shows_money: bool) -> Vec<Bean> {
-    let process = Process::now();
+    let process = OwnProcess::now();
     let mut beans = vec![
         info(overview, host, &process, shows_money),
         metrics(overview, machine),
@@ -56,7 +56,7 @@ pub(super) fn beans(overview: &ClusterSnapshot, host: &str, machine: &str, shows
     beans
 }
 
-fn info(overview: &ClusterSnapshot, host: &str, process: &Process, shows_money: bool) -> Bean {
+fn info(overview: &ClusterSnapshot, host: &str, process: &OwnProcess, shows_money: bool) -> Bean {
     let summary = Summary::of(overview);
     let nodes = |is: fn(&&TrackerSnapshot) -> bool, of: &dyn Fn(&TrackerSnapshot) -> Value| {
         Value::from(overview.trackers.iter().filter(is).map(of).collect::<Vec<_>>()).to_string()
@@ -73,8 +73,8 @@ fn info(overview: &ClusterSnapshot, host: &str, process: &Process, shows_money: 
         })
     };
     let listed = |tracker: &TrackerSnapshot| json!({ "hostname": tracker.host, "last_seen": seen_ms(tracker), "reason": tracker.complaints });
-    let queues = Queue::all(overview, shows_money).into_iter().map(|queue| {
-        let Queue { name, state, info } = queue;
+    let queues = QueueLines::all(overview, shows_money).into_iter().map(|queue| {
+        let QueueLines { name, state, info } = queue;
         (name, json!({ "state": state, "info": info.join("\n") }))
     });
     let all = json!({
@@ -193,7 +193,7 @@ fn quoted(name: &str) -> String {
     name.replace([',', '=', ':', '"', '*', '?', '\n'], "_")
 }
 
-fn jvm(process: &Process, machine: &str) -> Bean {
+fn jvm(process: &OwnProcess, machine: &str) -> Bean {
     let used = process.memory.used_bytes as f64 / MIB;
     let lines = LoggedLines::now();
     Bean::of_jobtracker("jvm")
@@ -219,8 +219,8 @@ fn jvm(process: &Process, machine: &str) -> Bean {
         .with("logInfo", lines.notices)
 }
 
-fn memory(process: &Process) -> Bean {
-    let Memory { used_bytes, all_bytes } = process.memory;
+fn memory(process: &OwnProcess) -> Bean {
+    let ProcessMemory { used_bytes, all_bytes } = process.memory;
     let sizes = |used: u64, max: i64| json!({ "committed": used, "init": 0, "max": max, "used": used });
     Bean::new("java.lang:type=Memory", "sun.management.MemoryImpl")
         .with("ObjectPendingFinalizationCount", 0)

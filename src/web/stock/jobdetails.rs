@@ -4,9 +4,8 @@ use std::borrow::Borrow;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 
 use crate::model::{JobId, Kind, Priority, RunState};
@@ -16,11 +15,11 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::changes::{Changes, Confirm};
-use super::data::{StockCounterGroup, StockJob, StockTally};
-use super::graph::{Frame, picture};
-use super::java_text::{access_list, date, day_and_time, grouped, span};
-use super::request::{Asked, Refused};
-use super::rows::{Progress, new_job_page, simple_host, state_word};
+use super::data::{StockAcls, StockCounterGroup, StockJob, StockTally};
+use super::graph::{PictureFrame, picture};
+use super::java_text::{date, grouped, span};
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
+use super::rows::{ShownProgress, Timing, new_job_page, simple_host, state_word};
 
 /// Pace of the page where none is asked for, s.
 const REFRESH_S: i64 = 60;
@@ -29,33 +28,27 @@ const PRIORITIES: [Priority; 5] =
     [Priority::VeryHigh, Priority::High, Priority::Normal, Priority::Low, Priority::VeryLow];
 const NO_ID: &str = "Missing 'jobid'!";
 
-pub(super) async fn jobdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let is_json = asked.is_json()?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let Some(id) = id else {
-        return Ok(Box::new(match is_json {
+        return Ok(match is_json {
             true => answer::json_error(StatusCode::BAD_REQUEST, 4100, "Missing JobID"),
             false => answer::heading("Hadoop job", "/", NO_ID),
-        }));
+        });
     };
     let refresh = asked.parsed("refresh", "a number of seconds")?.unwrap_or(REFRESH_S);
     let has_actions = state.job_forms.are_for(asked.user());
     let action = asked.get("action").unwrap_or_default();
     if has_actions && action.eq_ignore_ascii_case("confirm") {
         let question = answer::page(StatusCode::OK, &Confirm::kill_job(id));
-        return Ok(Box::new(answer::with_forms(question, true)));
+        return Ok(answer::with_forms(question, true));
     }
     if asked.is_post() {
-        change(state, &asked, id, action).await?;
+        change(&state, &asked, id, action).await?;
     }
-    let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
+    let job = found(state.owner.stock_job(id, viewer(&state, &asked)?), asked.user(), id).await?;
     // What a market says of a job has its queue's money in it.
     let hides_money = !state.shows_money && state.owner.market_presence() == MarketPresence::Ruling;
     let shown = |job: StockJob| match hides_money {
@@ -64,24 +57,29 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     };
     let job = job.map(shown);
     let host = simple_host(&state.stock.host);
-    Ok(Box::new(match (job, is_json) {
+    Ok(match (job, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("JobID {id} Not Found")),
         (None, false) => {
             let unknown = UnknownJob { new_page: new_job_page(id), id: id.to_string(), host };
             answer::page(StatusCode::OK, &unknown)
         }
-        (Some(job), true) => answer::json(StatusCode::OK, &Json::new(&job, host, state.owner.health().at_ms)),
+        (Some(job), true) => answer::json(StatusCode::OK, &JobJson::new(&job, host, state.owner.health().at_ms)),
         (Some(job), false) => {
             let (is_map_off, is_reduce_off) = (is_off(&asked, "map.graph"), is_off(&asked, "reduce.graph"));
             let graphs = Graphs { refresh, is_map_off, is_reduce_off };
-            let page = Page::new(&job, host, &graphs, has_actions, state.owner.health().at_ms);
+            let page = JobPage::new(&job, host, &graphs, has_actions, state.owner.health().at_ms);
             answer::with_forms(answer::page(StatusCode::OK, &page), has_actions)
         }
-    }))
+    })
 }
 
 /// Kills the job or gives it another priority, if the form asks for that.
-async fn change<O: Owner>(state: &WebState<O>, asked: &Asked, id: JobId, action: &str) -> Result<(), Refused> {
+async fn change<O: Owner>(
+    state: &WebState<O>,
+    asked: &PageRequest,
+    id: JobId,
+    action: &str,
+) -> Result<(), EarlyAnswer> {
     let change = match (action, asked.get("prio")) {
         (action, _) if action.eq_ignore_ascii_case("kill") => JobChange::Kill,
         (action, Some(priority)) if action.eq_ignore_ascii_case("changeprio") => {
@@ -92,7 +90,7 @@ async fn change<O: Owner>(state: &WebState<O>, asked: &Asked, id: JobId, action:
     Changes::of(state, asked)?.make(id, change).await
 }
 
-fn is_off(asked: &Asked, graph: &str) -> bool {
+fn is_off(asked: &PageRequest, graph: &str) -> bool {
     asked.get(graph) == Some("off")
 }
 
@@ -113,7 +111,7 @@ struct Graphs {
 
 #[derive(Template)]
 #[template(path = "stock/jobdetails.html")]
-struct Page<'a> {
+struct JobPage<'a> {
     new_page: String,
     job: &'a StockJob,
     host: &'a str,
@@ -158,10 +156,8 @@ struct KindRow {
     kind: &'static str,
     id: JobId,
     tasks_page: String,
-    progress: Progress,
+    progress: ShownProgress,
     tally: StockTally,
-    failed: u32,
-    killed: u32,
 }
 
 /// A picture, and the address that opens or closes it.
@@ -171,7 +167,7 @@ struct GraphPart {
     svg: Option<String>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> JobPage<'a> {
     fn new(job: &'a StockJob, host: &'a str, graphs: &Graphs, has_actions: bool, now_ms: i64) -> Self {
         let end_ms = job.finish_ms.unwrap_or(now_ms);
         let end_words = match job.state {
@@ -180,18 +176,14 @@ impl<'a> Page<'a> {
             RunState::Failed => Some(EndWords { word: "Failed", has_reason: true }),
             RunState::Killed => Some(EndWords { word: "Killed", has_reason: true }),
         };
-        let acls = job.acls.as_ref().map(|acls| {
-            let lists = [("mapreduce.job.acl-view-job", &acls.view), ("mapreduce.job.acl-modify-job", &acls.modify)];
-            lists.map(|(name, list)| (name, access_list(list)))
-        });
         let others = PRIORITIES.into_iter().filter(|priority| *priority != job.priority);
-        Page {
+        JobPage {
             new_page: new_job_page(job.id),
             job,
             host,
             submit_host: job.submit_host.as_deref().unwrap_or_default(),
             submit_address: job.submit_address.as_deref().unwrap_or_default(),
-            acls,
+            acls: job.acls.as_ref().map(StockAcls::named),
             setup: LevelState::of(job.setup),
             cleanup: LevelState::of(job.cleanup),
             status: state_word(job.state),
@@ -210,7 +202,7 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Page<'_> {
+impl JobPage<'_> {
     fn grouped(&self, number: impl Borrow<i64>) -> String {
         grouped(*number.borrow())
     }
@@ -226,7 +218,7 @@ impl Graphs {
                 self.refresh,
                 if is_off { "on" } else { "off" }
             ),
-            svg: (!is_off).then(|| picture(&job.graphs[kind], kind, Frame::Inline)),
+            svg: (!is_off).then(|| picture(&job.graphs[kind], kind, PictureFrame::Inline)),
         };
         let maps = part(Kind::Map, "Map Completion Graph - ", "map", self.is_map_off);
         let reduces = part(Kind::Reduce, "Reduce Completion Graph -", "reduce", self.is_reduce_off);
@@ -259,16 +251,13 @@ impl LevelState {
 
 impl KindRow {
     fn new(job: &StockJob, kind: Kind) -> Self {
-        let (failed, killed) = job.bad_ends[kind];
         let word = kind_word(kind);
         KindRow {
             kind: word,
             id: job.id,
             tasks_page: format!("jobtasks.jsp?jobid={}&type={word}&pagenum=1", job.id),
-            progress: Progress::of(job.progress[kind]),
+            progress: ShownProgress::of(job.progress[kind]),
             tally: job.work[kind],
-            failed,
-            killed,
         }
     }
 
@@ -290,17 +279,17 @@ fn kind_word(kind: Kind) -> &'static str {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Json<'a> {
+struct JobJson<'a> {
     job_id: String,
-    meta_info: MetaInfo<'a>,
+    meta_info: JobMetaInfo<'a>,
     map_task_summary: TaskSummary,
     reduce_task_summary: TaskSummary,
-    job_counter_groups_info: Vec<CounterGroup<'a>>,
+    job_counter_groups_info: &'a [StockCounterGroup],
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct MetaInfo<'a> {
+struct JobMetaInfo<'a> {
     job_tracker_name: &'a str,
     job_name: &'a str,
     user_name: &'a str,
@@ -319,69 +308,35 @@ struct MetaInfo<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Timing {
-    timestamp: String,
-    duration_secs: i64,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
 struct TaskSummary {
     progress_percentage: f32,
-    task_stats: TaskStats,
+    task_stats: StockTally,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TaskStats {
-    num_total_tasks: u32,
-    num_pending_tasks: u32,
-    num_running_tasks: u32,
-    num_finished_tasks: u32,
-    num_killed_tasks: u32,
-    num_failed_task_attempts: u32,
-    num_killed_task_attempts: u32,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CounterGroup<'a> {
-    group_name: &'a str,
-    job_counters_info: Vec<Counter<'a>>,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Counter<'a> {
-    name: &'a str,
-    map_value: i64,
-    reduce_value: i64,
-    total_value: i64,
-}
-
-impl<'a> Json<'a> {
+impl<'a> JobJson<'a> {
     fn new(job: &'a StockJob, host: &'a str, now_ms: i64) -> Self {
-        Json {
+        let summary =
+            |kind| TaskSummary { progress_percentage: job.progress[kind] * 100.0, task_stats: job.work[kind] };
+        JobJson {
             job_id: job.id.to_string(),
-            meta_info: MetaInfo::new(job, host, now_ms),
-            map_task_summary: TaskSummary::new(job, Kind::Map),
-            reduce_task_summary: TaskSummary::new(job, Kind::Reduce),
-            job_counter_groups_info: job.counters.iter().map(CounterGroup::new).collect(),
+            meta_info: JobMetaInfo::new(job, host, now_ms),
+            map_task_summary: summary(Kind::Map),
+            reduce_task_summary: summary(Kind::Reduce),
+            job_counter_groups_info: &job.counters,
         }
     }
 }
 
-impl<'a> MetaInfo<'a> {
+impl<'a> JobMetaInfo<'a> {
     fn new(job: &'a StockJob, host: &'a str, now_ms: i64) -> Self {
-        let timing =
-            |at_ms: i64, took_ms: i64| Timing { timestamp: day_and_time(at_ms), duration_secs: took_ms.max(0) / 1_000 };
+        let timing = |at_ms: i64, took_ms: i64| Timing::new(at_ms, took_ms.max(0));
         let took_ms = job.finish_ms.unwrap_or(now_ms).saturating_sub(job.submit_ms);
         let start = match job.state {
             RunState::Prep => None,
             RunState::Running => Some(timing(job.submit_ms, took_ms)),
             _ => Some(timing(job.submit_ms, 0)),
         };
-        MetaInfo {
+        JobMetaInfo {
             job_tracker_name: host,
             job_name: &job.name,
             user_name: &job.user,
@@ -401,36 +356,5 @@ impl<'a> MetaInfo<'a> {
             num_flaky_task_trackers: job.flaky.len(),
             job_scheduling_info: job.scheduling_info.as_deref(),
         }
-    }
-}
-
-impl TaskSummary {
-    fn new(job: &StockJob, kind: Kind) -> Self {
-        let StockTally { total, pending, running, finished, killed } = job.work[kind];
-        let (failed_attempts, killed_attempts) = job.bad_ends[kind];
-        TaskSummary {
-            progress_percentage: job.progress[kind] * 100.0,
-            task_stats: TaskStats {
-                num_total_tasks: total,
-                num_pending_tasks: pending,
-                num_running_tasks: running,
-                num_finished_tasks: finished,
-                num_killed_tasks: killed,
-                num_failed_task_attempts: failed_attempts,
-                num_killed_task_attempts: killed_attempts,
-            },
-        }
-    }
-}
-
-impl<'a> CounterGroup<'a> {
-    fn new(group: &'a StockCounterGroup) -> Self {
-        let counters = group.counters.iter().map(|counter| Counter {
-            name: &counter.name,
-            map_value: counter.of_kind.map,
-            reduce_value: counter.of_kind.reduce,
-            total_value: counter.total,
-        });
-        CounterGroup { group_name: &group.name, job_counters_info: counters.collect() }
     }
 }

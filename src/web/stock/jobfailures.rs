@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::model::{AttemptState, JobId, PerKind};
 
@@ -14,43 +13,28 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::data::{FailureFilter, StockAttempt, StockFailures};
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::{Logs, new_job_page, simple_host};
 
-pub(super) async fn jobfailures<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match failures(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn jobblacklistedtrackers<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match flaky(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn failures<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobfailures<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let Some(id) = id else {
-        return Ok(Box::new(answer::heading("Hadoop failures", "/", "Missing 'jobid'!")));
+        return Ok(answer::heading("Hadoop failures", "/", "Missing 'jobid'!"));
     };
     let host = simple_host(&state.stock.host);
-    let viewer = viewer(state, &asked)?;
+    let viewer = viewer(&state, &asked)?;
     let filter = filter_of(&asked);
     let wanted = filter.as_ref().copied().unwrap_or(FailureFilter { kinds: PerKind::default(), state: None });
     let read = found(state.owner.stock_failures(id, viewer, wanted), asked.user(), id).await?;
-    Ok(Box::new(match read {
+    Ok(match read {
         None => answer::bold("Hadoop failures", &new_job_page(id), &format!("Job {id} not found.")),
-        Some(failures) => answer::page(StatusCode::OK, &Failures::new(&failures, filter.err(), id, host)),
-    }))
+        Some(failures) => answer::page(StatusCode::OK, &FailuresPage::new(&failures, filter.err(), id, host)),
+    })
 }
 
 /// Which failures are asked for, or in what words that is none.
-fn filter_of(asked: &Asked) -> Result<FailureFilter, String> {
+fn filter_of(asked: &PageRequest) -> Result<FailureFilter, String> {
     let short = |text: &str| text.chars().take(40).collect::<String>();
     let kinds = match asked.get("kind") {
         Some("map") => PerKind::new(true, false),
@@ -76,45 +60,48 @@ fn filter_of(asked: &Asked) -> Result<FailureFilter, String> {
 
 #[derive(Template)]
 #[template(path = "stock/jobfailures.html")]
-struct Failures<'a> {
+struct FailuresPage<'a> {
     new_page: String,
     id: JobId,
     host: &'a str,
     /// Why nothing is listed.
     refusal: Option<String>,
-    rows: Vec<Row<'a>>,
+    rows: Vec<FailureCells<'a>>,
     is_cut: bool,
 }
 
-struct Row<'a> {
+struct FailureCells<'a> {
     attempt: &'a StockAttempt,
     host: &'a str,
     logs: Option<Logs>,
 }
 
-impl<'a> Failures<'a> {
+impl<'a> FailuresPage<'a> {
     fn new(failures: &'a StockFailures, refusal: Option<String>, id: JobId, host: &'a str) -> Self {
-        let rows = failures.attempts.iter().map(|attempt| Row {
+        let rows = failures.attempts.iter().map(|attempt| FailureCells {
             attempt,
             host: attempt.tracker.host.as_deref().unwrap_or_default(),
             logs: Logs::of(attempt, &attempt.tracker, false),
         });
-        Failures { new_page: new_job_page(id), id, host, refusal, rows: rows.collect(), is_cut: failures.is_cut }
+        FailuresPage { new_page: new_job_page(id), id, host, refusal, rows: rows.collect(), is_cut: failures.is_cut }
     }
 }
 
-async fn flaky<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobblacklistedtrackers<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
+    request: Request,
+) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let Some(id) = id else {
         let words = "Missing 'jobid' for fetching black-listed tasktrackers!";
-        return Ok(Box::new(answer::heading("Hadoop black-listed tasktrackers", "/", words)));
+        return Ok(answer::heading("Hadoop black-listed tasktrackers", "/", words));
     };
-    let job = found(state.owner.stock_job(id, viewer(state, &asked)?), asked.user(), id).await?;
-    Ok(Box::new(match job {
+    let job = found(state.owner.stock_job(id, viewer(&state, &asked)?), asked.user(), id).await?;
+    Ok(match job {
         None => answer::bold("Hadoop black-listed tasktrackers", &new_job_page(id), &format!("Job {id} not found.")),
         Some(job) => answer::page(StatusCode::OK, &Flaky { new_page: new_job_page(id), id, flaky: &job.flaky }),
-    }))
+    })
 }
 
 #[derive(Template)]

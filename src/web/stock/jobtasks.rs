@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 
 use crate::model::{JobId, Kind, TaskId};
+use crate::views::ListedState;
 
 use super::super::owner::Owner;
 use super::super::response::text;
@@ -17,42 +17,36 @@ use super::access::{found, viewer};
 use super::answer;
 use super::data::{StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList};
 use super::java_text::{day_and_time, time_with_span};
-use super::request::{Asked, Refused};
-use super::rows::{Progress, new_job_page, simple_host};
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
+use super::rows::{ShownProgress, new_job_page, simple_host};
 
-pub(super) async fn jobtasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobtasks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let is_json = asked.is_json()?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
     let Some(id) = id else {
-        return Ok(Box::new(match is_json {
+        return Ok(match is_json {
             true => answer::json_error(StatusCode::BAD_REQUEST, 4100, "Missing JobID"),
             false => answer::heading("Hadoop task list", "/", "Missing 'jobid'!"),
-        }));
+        });
     };
-    let wanted = Wanted::of(&asked, id)?;
-    let read = state.owner.stock_tasks(id, viewer(state, &asked)?, (wanted.list, wanted.filter), wanted.start());
+    let wanted = TasksQuery::of(&asked, id)?;
+    let read = state.owner.stock_tasks(id, viewer(&state, &asked)?, (wanted.list, wanted.filter), wanted.start());
     let tasks = found(read, asked.user(), id).await?;
     let host = simple_host(&state.stock.host);
-    Ok(Box::new(match (tasks, is_json) {
+    Ok(match (tasks, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("JobID {id} Not Found")),
-        (None, false) => answer::page(StatusCode::OK, &Page::new(None, &wanted, host)),
+        (None, false) => answer::page(StatusCode::OK, &TasksPage::new(None, &wanted, host)),
         (Some(tasks), true) if tasks.tasks.is_empty() => {
             let description = format!("No Tasks At Start Index {}", wanted.start());
             answer::json_error(StatusCode::NOT_FOUND, 4102, description)
         }
-        (Some(tasks), true) => answer::json(StatusCode::OK, &Json::new(&tasks, &wanted)),
-        (Some(tasks), false) => answer::page(StatusCode::OK, &Page::new(Some(&tasks), &wanted, host)),
-    }))
+        (Some(tasks), true) => answer::json(StatusCode::OK, &TasksJson::new(&tasks, &wanted)),
+        (Some(tasks), false) => answer::page(StatusCode::OK, &TasksPage::new(Some(&tasks), &wanted, host)),
+    })
 }
 
-struct Wanted {
+struct TasksQuery {
     id: JobId,
     list: TaskList,
     filter: TaskFilter,
@@ -63,8 +57,8 @@ struct Wanted {
     page: u32,
 }
 
-impl Wanted {
-    fn of(asked: &Asked, id: JobId) -> Result<Self, Refused> {
+impl TasksQuery {
+    fn of(asked: &PageRequest, id: JobId) -> Result<Self, EarlyAnswer> {
         let kind = asked.get("type").unwrap_or("map");
         let list = match kind {
             "map" => TaskList::Work(Kind::Map),
@@ -73,17 +67,17 @@ impl Wanted {
             "cleanup" => TaskList::Cleanup,
             _ => {
                 let refusal = "type: expected map, reduce, setup or cleanup";
-                return Err(Box::new(text(StatusCode::BAD_REQUEST, refusal)));
+                return Err(text(StatusCode::BAD_REQUEST, refusal).into());
             }
         };
         let page: u32 = asked.parsed("pagenum", "the number of a page")?.unwrap_or(1);
         let state = asked.get("state").unwrap_or("all");
         let filter = match state {
             "all" => TaskFilter::All,
-            "running" => TaskFilter::Running,
-            "completed" => TaskFilter::Completed,
-            "killed" => TaskFilter::Killed,
-            "pending" => TaskFilter::Pending,
+            "running" => TaskFilter::Listed(ListedState::Running),
+            "completed" => TaskFilter::Listed(ListedState::Complete),
+            "killed" => TaskFilter::Listed(ListedState::Killed),
+            "pending" => TaskFilter::Listed(ListedState::Pending),
             _ => TaskFilter::Nothing,
         };
         let state: String = state.chars().take(40).collect();
@@ -101,21 +95,21 @@ impl Wanted {
 
 #[derive(Template)]
 #[template(path = "stock/jobtasks.html")]
-struct Page<'a> {
+struct TasksPage<'a> {
     new_page: String,
     id: JobId,
     kind: &'a str,
     host: &'a str,
     is_known: bool,
     heading: String,
-    rows: Vec<Row<'a>>,
+    rows: Vec<TaskCells<'a>>,
     next: Option<String>,
     previous: Option<String>,
 }
 
-struct Row<'a> {
+struct TaskCells<'a> {
     id: TaskId,
-    progress: Progress,
+    progress: ShownProgress,
     status: &'a str,
     started: String,
     finished: String,
@@ -123,9 +117,9 @@ struct Row<'a> {
     counters: usize,
 }
 
-impl<'a> Page<'a> {
+impl<'a> TasksPage<'a> {
     /// `tasks`: none of an unknown job.
-    fn new(tasks: Option<&'a StockTasks>, wanted: &'a Wanted, host: &'a str) -> Self {
+    fn new(tasks: Option<&'a StockTasks>, wanted: &'a TasksQuery, host: &'a str) -> Self {
         let mut letters = wanted.state.chars();
         let heading = match letters.next() {
             Some(first) => first.to_uppercase().chain(letters.as_str().to_lowercase().chars()).collect(),
@@ -133,25 +127,25 @@ impl<'a> Page<'a> {
         };
         let total = tasks.map_or(0, |tasks| tasks.total);
         let has_next = wanted.start().saturating_add(TASKS_PER_PAGE) < total;
-        Page {
+        TasksPage {
             new_page: new_job_page(wanted.id),
             id: wanted.id,
             kind: &wanted.kind,
             host,
             is_known: tasks.is_some(),
             heading,
-            rows: tasks.map_or_else(Vec::new, |tasks| tasks.tasks.iter().map(Row::new).collect()),
+            rows: tasks.map_or_else(Vec::new, |tasks| tasks.tasks.iter().map(TaskCells::new).collect()),
             next: has_next.then(|| wanted.page_at(wanted.page + 1)),
             previous: (wanted.page > 1).then(|| wanted.page_at(wanted.page - 1)),
         }
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> TaskCells<'a> {
     fn new(task: &'a StockTask) -> Self {
-        Row {
+        TaskCells {
             id: task.id,
-            progress: Progress::of(task.progress),
+            progress: ShownProgress::of(task.progress),
             status: &task.status,
             started: time_with_span(task.start_ms, 0),
             finished: time_with_span(task.finish_ms, task.start_ms),
@@ -163,7 +157,7 @@ impl<'a> Row<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Json<'a> {
+struct TasksJson<'a> {
     job_id: String,
     #[serde(rename = "type")]
     kind: &'a str,
@@ -185,8 +179,8 @@ struct TaskInfo<'a> {
     duration_secs: i64,
 }
 
-impl<'a> Json<'a> {
-    fn new(tasks: &'a StockTasks, wanted: &'a Wanted) -> Self {
+impl<'a> TasksJson<'a> {
+    fn new(tasks: &'a StockTasks, wanted: &'a TasksQuery) -> Self {
         let shown = u32::try_from(tasks.tasks.len()).unwrap_or(u32::MAX);
         let info = tasks.tasks.iter().map(|task| TaskInfo {
             task_id: task.id.to_string(),
@@ -196,7 +190,7 @@ impl<'a> Json<'a> {
             finish_time: day_and_time(task.finish_ms),
             duration_secs: task.finish_ms.saturating_sub(task.start_ms) / 1_000,
         });
-        Json {
+        TasksJson {
             job_id: wanted.id.to_string(),
             kind: &wanted.kind,
             state: &wanted.state,

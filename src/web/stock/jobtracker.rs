@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 use serde::Serialize;
 
 use crate::engine::{ClusterSnapshot, JobSnapshot};
@@ -17,44 +16,38 @@ use super::super::response::text;
 use super::super::state::WebState;
 use super::answer;
 use super::changes::Changes;
-use super::cluster::{JobTable, Queue, Summary, jobs_in, scheduling_info};
+use super::cluster::{JobsTable, QueueLines, Summary, jobs_in, scheduling_info};
 use super::java_text::{COMPILED, COMPILER, REVISION, VERSION, bytes, date, day_and_time};
-use super::process::Memory;
-use super::request::{Asked, Refused};
+use super::process::ProcessMemory;
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 use super::rows::simple_host;
 
 /// States of jobs that did not succeed.
 const FAILED: [RunState; 2] = [RunState::Failed, RunState::Killed];
 
-pub(super) async fn jobtracker<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobtracker<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let is_json = asked.is_json()?;
     if asked.is_post() {
-        change_jobs(state, &asked).await?;
+        change_jobs(&state, &asked).await?;
     }
-    let view = ClusterView::of(state).await;
-    let view = view.map_err(|why| Box::new(text(StatusCode::SERVICE_UNAVAILABLE, why)))?;
+    let view = ClusterView::of(&state).await;
+    let view = view.map_err(|why| text(StatusCode::SERVICE_UNAVAILABLE, why))?;
     let shows_money = state.shows_money || state.owner.market_presence() != MarketPresence::Ruling;
     let host = simple_host(&state.stock.host);
     let response = match is_json {
-        true => answer::json(StatusCode::OK, &Json::new(&view.overview, host, shows_money)),
+        true => answer::json(StatusCode::OK, &ClusterJson::new(&view.overview, host, shows_money)),
         false => {
             let has_actions = state.job_forms.are_for(asked.user());
-            let page = Page::new(&view.overview, host, has_actions, shows_money);
+            let page = ClusterPage::new(&view.overview, host, has_actions, shows_money);
             answer::with_forms(answer::page(StatusCode::OK, &page), has_actions)
         }
     };
-    Ok(Box::new(view.aged(response)))
+    Ok(view.aged(response))
 }
 
 /// Kills the chosen jobs, or gives them another priority, if a form asks for that (1.2.1 `JSPUtil.processButtons`).
-pub(super) async fn change_jobs<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<(), Refused> {
+pub(super) async fn change_jobs<O: Owner>(state: &WebState<O>, asked: &PageRequest) -> Result<(), EarlyAnswer> {
     let change = match (asked.get("killJobs"), asked.get("changeJobPriority"), asked.get("setJobPriority")) {
         (Some(_), _, _) => JobChange::Kill,
         (None, Some(_), Some(priority)) => JobChange::Priority(priority.to_owned()),
@@ -69,7 +62,7 @@ pub(super) async fn change_jobs<O: Owner>(state: &WebState<O>, asked: &Asked) ->
 
 #[derive(Template)]
 #[template(path = "stock/jobtracker.html")]
-struct Page<'a> {
+struct ClusterPage<'a> {
     new_page: &'static str,
     host: &'a str,
     started: String,
@@ -79,19 +72,19 @@ struct Page<'a> {
     memory: String,
     summary: Summary,
     average: String,
-    queues: Vec<Queue>,
-    running: JobTable,
-    completed: JobTable,
-    failed: JobTable,
+    queues: Vec<QueueLines>,
+    running: JobsTable,
+    completed: JobsTable,
+    failed: JobsTable,
 }
 
-impl<'a> Page<'a> {
+impl<'a> ClusterPage<'a> {
     fn new(overview: &'a ClusterSnapshot, host: &'a str, has_actions: bool, shows_money: bool) -> Self {
-        let (memory, summary) = (Memory::now(), Summary::of(overview));
+        let (memory, summary) = (ProcessMemory::now(), Summary::of(overview));
         let running = jobs_in(overview, &[RunState::Running]);
         let completed = jobs_in(overview, &[RunState::Succeeded]);
         let (first_completed, first_failed) = (running.len(), running.len() + completed.len());
-        Page {
+        ClusterPage {
             new_page: "/",
             host,
             started: date(overview.start_ms),
@@ -101,10 +94,10 @@ impl<'a> Page<'a> {
             memory: bytes(memory.all_bytes),
             average: summary.tasks_per_node().map_or_else(|| "-".to_owned(), |average| format!("{average:.2}")),
             summary,
-            queues: Queue::all(overview, shows_money),
-            running: JobTable::new(running, 0, has_actions, shows_money).refreshed(),
-            completed: JobTable::new(completed, first_completed, false, shows_money),
-            failed: JobTable::new(jobs_in(overview, &FAILED), first_failed, false, shows_money),
+            queues: QueueLines::all(overview, shows_money),
+            running: JobsTable::new(running, 0, has_actions, shows_money).refreshed(),
+            completed: JobsTable::new(completed, first_completed, false, shows_money),
+            failed: JobsTable::new(jobs_in(overview, &FAILED), first_failed, false, shows_money),
         }
     }
 }
@@ -115,12 +108,12 @@ fn safe_mode(overview: &ClusterSnapshot) -> &'static str {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Json<'a> {
+struct ClusterJson<'a> {
     meta_info: MetaInfo<'a>,
     cluster_summary: ClusterSummary,
-    running_jobs_summary_info: Option<Vec<JobSummary<'a>>>,
-    completed_jobs_summary_info: Option<Vec<JobSummary<'a>>>,
-    failed_jobs_summary_info: Option<Vec<JobSummary<'a>>>,
+    running_jobs_summary_info: Option<Vec<JobLineJson<'a>>>,
+    completed_jobs_summary_info: Option<Vec<JobLineJson<'a>>>,
+    failed_jobs_summary_info: Option<Vec<JobLineJson<'a>>>,
 }
 
 #[derive(Serialize)]
@@ -161,7 +154,7 @@ struct ClusterSummary {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct JobSummary<'a> {
+struct JobLineJson<'a> {
     job_id: String,
     job_name: &'a str,
     user_name: &'a str,
@@ -179,13 +172,13 @@ struct TaskStats {
     completion_percentage: f32,
 }
 
-impl<'a> Json<'a> {
+impl<'a> ClusterJson<'a> {
     fn new(overview: &'a ClusterSnapshot, host: &'a str, shows_money: bool) -> Self {
         let jobs = |states: &[RunState]| {
             let jobs = jobs_in(overview, states);
-            (!jobs.is_empty()).then(|| jobs.into_iter().map(|job| JobSummary::new(job, shows_money)).collect())
+            (!jobs.is_empty()).then(|| jobs.into_iter().map(|job| JobLineJson::new(job, shows_money)).collect())
         };
-        Json {
+        ClusterJson {
             meta_info: MetaInfo {
                 job_tracker_name: host,
                 status: "RUNNING",
@@ -198,7 +191,7 @@ impl<'a> Json<'a> {
                 has_recovered: true,
                 recovery_duration_secs: 0,
             },
-            cluster_summary: ClusterSummary::new(&Summary::of(overview), &Memory::now()),
+            cluster_summary: ClusterSummary::new(&Summary::of(overview), &ProcessMemory::now()),
             running_jobs_summary_info: jobs(&[RunState::Running]),
             completed_jobs_summary_info: jobs(&[RunState::Succeeded]),
             failed_jobs_summary_info: jobs(&FAILED),
@@ -207,7 +200,7 @@ impl<'a> Json<'a> {
 }
 
 impl ClusterSummary {
-    fn new(summary: &Summary, memory: &Memory) -> Self {
+    fn new(summary: &Summary, memory: &ProcessMemory) -> Self {
         ClusterSummary {
             used_heap_memory_bytes: memory.used_bytes,
             total_heap_memory_bytes: memory.all_bytes,
@@ -229,14 +222,14 @@ impl ClusterSummary {
     }
 }
 
-impl<'a> JobSummary<'a> {
+impl<'a> JobLineJson<'a> {
     fn new(job: &'a JobSnapshot, shows_money: bool) -> Self {
         let stats = |finished, total, progress: f32| TaskStats {
             num_completed: finished,
             num_total: total,
             completion_percentage: progress * 100.0,
         };
-        JobSummary {
+        JobLineJson {
             job_id: job.id.to_string(),
             job_name: &job.name,
             user_name: &job.user,

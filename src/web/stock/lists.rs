@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::engine::{ClusterSnapshot, TrackerSnapshot};
 use crate::model::PerKind;
@@ -15,33 +14,18 @@ use super::super::owner::{MarketPresence, Owner};
 use super::super::response::text;
 use super::super::state::WebState;
 use super::answer;
-use super::cluster::{JobTable, Queue, jobs_of_queue};
+use super::cluster::{JobsTable, QueueLines, jobs_of_queue};
 use super::jobtracker::change_jobs;
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::simple_host;
 
-pub(super) async fn machines<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match trackers(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn jobqueue_details<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match queue(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn trackers<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    let view = ClusterView::of(state).await;
-    let view = view.map_err(|why| Box::new(text(StatusCode::SERVICE_UNAVAILABLE, why)))?;
+pub(super) async fn machines<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    let view = ClusterView::of(&state).await;
+    let view = view.map_err(|why| text(StatusCode::SERVICE_UNAVAILABLE, why))?;
     let kind = asked.get("type").unwrap_or_default();
     let page = Machines::new(&view.overview, simple_host(&state.stock.host), kind);
-    Ok(Box::new(view.aged(answer::page(StatusCode::OK, &page))))
+    Ok(view.aged(answer::page(StatusCode::OK, &page)))
 }
 
 #[derive(Template)]
@@ -149,17 +133,17 @@ impl<'a> TrackerRow<'a> {
     }
 }
 
-async fn queue<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobqueue_details<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     if asked.is_post() {
-        change_jobs(state, &asked).await?;
+        change_jobs(&state, &asked).await?;
     }
-    let view = ClusterView::of(state).await;
-    let view = view.map_err(|why| Box::new(text(StatusCode::SERVICE_UNAVAILABLE, why)))?;
+    let view = ClusterView::of(&state).await;
+    let view = view.map_err(|why| text(StatusCode::SERVICE_UNAVAILABLE, why))?;
     let shows_money = state.shows_money || state.owner.market_presence() != MarketPresence::Ruling;
     let name: String = asked.get("queueName").unwrap_or("null").chars().take(MAX_NAME_CHARACTERS).collect();
-    let known = Queue::all(&view.overview, shows_money).into_iter().find(|queue| queue.name == name);
-    let jobs = JobTable::new(jobs_of_queue(&view.overview, &name), 0, false, shows_money).refreshed();
+    let known = QueueLines::all(&view.overview, shows_money).into_iter().find(|queue| queue.name == name);
+    let jobs = JobsTable::new(jobs_of_queue(&view.overview, &name), 0, false, shows_money).refreshed();
     let page = QueueDetails {
         new_page: "/",
         host: simple_host(&state.stock.host),
@@ -168,7 +152,7 @@ async fn queue<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refuse
         info: known.map_or_else(|| vec!["INVALID_SCHEDULING_INFO".to_owned()], |queue| queue.info),
         table: jobs,
     };
-    Ok(Box::new(view.aged(answer::page(StatusCode::OK, &page))))
+    Ok(view.aged(answer::page(StatusCode::OK, &page)))
 }
 
 /// Most characters shown of the name of a queue that is none.
@@ -182,5 +166,5 @@ struct QueueDetails<'a> {
     name: String,
     state: &'static str,
     info: Vec<String>,
-    table: JobTable,
+    table: JobsTable,
 }

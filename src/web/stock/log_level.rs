@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::engine::{AuditEntry, UNKNOWN_USER};
 use crate::http::{ConnectionEnds, LocalCaller};
@@ -18,7 +17,7 @@ use super::super::same_site::{came_through_proxy, is_from_own_page};
 use super::super::state::WebState;
 use super::access::check_administrators;
 use super::answer;
-use super::request::{Asked, Refused};
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 
 /// Loggers of the Java JobTracker; each of them stands for all lines of this program.
 const JAVA_NAMES: &str = "org.apache.hadoop";
@@ -29,20 +28,14 @@ const NOT_FROM_HERE: &str =
     "levels are set from a loopback address of this machine or at its Unix socket, by no page of another site";
 const NOT_THIS_USER: &str = "while changes are signed or access lists are on, levels are set by root and the user of the daemon alone, on this machine";
 
-pub(super) async fn log_level<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
+pub(super) async fn log_level<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
     let ends = request.extensions().get::<ConnectionEnds>().copied();
     let local = request.extensions().get::<LocalCaller>().copied();
-    let asked = Asked::of(request).await?;
-    check_administrators(state, asked.user()).await?;
+    let asked = PageRequest::of(request).await?;
+    check_administrators(&state, asked.user()).await?;
     let log = asked.get("log").filter(|log| !log.is_empty());
     let (Some(log), wanted) = (log, asked.get("level")) else {
-        return Ok(Box::new(answer::page(StatusCode::OK, &Page { new_page: "/", shown: None })));
+        return Ok(answer::page(StatusCode::OK, &LogLevelPage { new_page: "/", shown: None }));
     };
     let target = if log.starts_with(JAVA_NAMES) { OWN_LINES } else { log };
     let (mut bad_level, mut is_set) = (false, false);
@@ -50,7 +43,7 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
         if came_through_proxy(asked.headers()) || !is_from_own_page(asked.headers()) {
             return Err(refused(NOT_FROM_HERE));
         }
-        let uid = setter(state, ends, local).await?;
+        let uid = setter(&state, ends, local).await?;
         match LogLevel::parse(wanted) {
             Some(level) => {
                 is_set = set_level(target, level);
@@ -64,8 +57,8 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
             None => bad_level = true,
         }
     }
-    let shown = Shown { log, wanted, bad_level, is_set, level: level_of(target).name() };
-    Ok(Box::new(answer::page(StatusCode::OK, &Page { new_page: "/", shown: Some(shown) })))
+    let shown = LevelAnswer { log, wanted, bad_level, is_set, level: level_of(target).name() };
+    Ok(answer::page(StatusCode::OK, &LogLevelPage { new_page: "/", shown: Some(shown) }))
 }
 
 /// The user who may set levels, as the kernel says; none: it does not say, and every caller of this machine may.
@@ -74,7 +67,7 @@ async fn setter<O: Owner>(
     state: &WebState<O>,
     ends: Option<ConnectionEnds>,
     local: Option<LocalCaller>,
-) -> Result<Option<u32>, Refused> {
+) -> Result<Option<u32>, EarlyAnswer> {
     let ends = ends.filter(|ends| ends.peer.ip().to_canonical().is_loopback());
     let uid = match (local, ends) {
         (Some(LocalCaller::Known(uid)), _) => Some(uid),
@@ -91,18 +84,18 @@ async fn setter<O: Owner>(
     }
 }
 
-fn refused(why: &str) -> Refused {
-    Box::new(text(StatusCode::FORBIDDEN, why))
+fn refused(why: &str) -> EarlyAnswer {
+    text(StatusCode::FORBIDDEN, why).into()
 }
 
 #[derive(Template)]
 #[template(path = "stock/log_level.html")]
-struct Page<'a> {
+struct LogLevelPage<'a> {
     new_page: &'static str,
-    shown: Option<Shown<'a>>,
+    shown: Option<LevelAnswer<'a>>,
 }
 
-struct Shown<'a> {
+struct LevelAnswer<'a> {
     log: &'a str,
     wanted: Option<&'a str>,
     bad_level: bool,

@@ -24,7 +24,7 @@ pub(crate) fn metrics_as_json(overview: &ClusterSnapshot, machine: &str) -> Stri
 
 fn pool_records(group: &ReportedGroup) -> Option<Vec<Value>> {
     let pool = group.pool.as_ref()?;
-    let share = |kind: Kind| Share {
+    let share = |kind: Kind| ReportedShare {
         fair: Some(&pool.fair_share[kind]),
         minimum: number(pool.minimum, kind),
         demand: number(pool.demand, kind),
@@ -34,7 +34,7 @@ fn pool_records(group: &ReportedGroup) -> Option<Vec<Value>> {
 
 fn job_records(job: &ReportedJob) -> Option<Vec<Value>> {
     let pooled = job.pool.as_ref()?;
-    let share = |kind: Kind| Share {
+    let share = |kind: Kind| ReportedShare {
         fair: pooled.fair_share.as_ref().map(|shares| &shares[kind]),
         minimum: 0,
         demand: number(pooled.demand, kind),
@@ -42,7 +42,7 @@ fn job_records(job: &ReportedJob) -> Option<Vec<Value>> {
     Some(records(&job.job.to_string(), job.running, share))
 }
 
-struct Share<'a> {
+struct ReportedShare<'a> {
     /// None: its pool serves jobs in order.
     fair: Option<&'a ExactDecimal>,
     minimum: u64,
@@ -54,9 +54,9 @@ fn number(of: PerKind<u32>, kind: Kind) -> u64 {
 }
 
 /// One record a kind of tasks, as the Fair scheduler updates them.
-fn records<'a>(name: &str, running: PerKind<u32>, share: impl Fn(Kind) -> Share<'a>) -> Vec<Value> {
+fn records<'a>(name: &str, running: PerKind<u32>, share: impl Fn(Kind) -> ReportedShare<'a>) -> Vec<Value> {
     let record = |kind: Kind| {
-        let Share { fair, minimum, demand } = share(kind);
+        let ReportedShare { fair, minimum, demand } = share(kind);
         let kind_name = if kind == Kind::Map { "MAP" } else { "REDUCE" };
         let tags = json!({ "name": name, "taskType": kind_name });
         json!([tags, {

@@ -43,8 +43,8 @@ use super::state::WebState;
 pub use data::StockSettings;
 pub(crate) use data::{
     ConfProperty, FailureFilter, GRAPH_GROUPS, MOST_FAILURES, PastAttempt, PastKind, StockAcls, StockAttempt,
-    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockHistoryPlace, StockJob, StockPast,
-    StockPastJob, StockPastJobs, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockGraph, StockJob, StockPast, StockPastJob,
+    StockPastJobs, StockPlace, StockTally, StockTask, StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
 };
 pub use owner::StockOwner;
 pub(crate) use owner::StockRead;

@@ -5,8 +5,8 @@ use crate::model::{JobId, PastSearch, TaskId};
 
 use super::super::owner_gone::OwnerGone;
 use super::data::{
-    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockHistoryPlace, StockJob, StockPast,
-    StockPastJobs, StockTasks, TaskFilter, TaskList,
+    FailureFilter, StockAttempts, StockCounterGroup, StockFailures, StockJob, StockPast, StockPastJobs, StockTasks,
+    TaskFilter, TaskList,
 };
 
 /// What a read of a job answers: none for an unknown one.
@@ -69,11 +69,12 @@ pub trait StockOwner: Send + Sync + 'static {
         std::future::ready(Ok(Ok(None)))
     }
 
+    /// The path of a job's history file, or the name alone while it is not written; the inner none: the job is not over.
     fn stock_history_place(
         &self,
         _job: JobId,
         _viewer: Option<Caller>,
-    ) -> impl Future<Output = StockRead<StockHistoryPlace>> + Send {
+    ) -> impl Future<Output = StockRead<Option<String>>> + Send {
         std::future::ready(Ok(Ok(None)))
     }
 

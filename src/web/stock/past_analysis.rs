@@ -3,9 +3,8 @@
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::model::{AttemptState, JobId, RunState, TaskId};
 
@@ -15,7 +14,7 @@ use super::answer;
 use super::data::{PastKind, StockAttempt, StockPast};
 use super::java_text::{short_day_and_time, short_with_span, span};
 use super::past_job::past_of;
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::new_job_page;
 
 /// Attempts of a list where none is asked for (1.2.1).
@@ -23,25 +22,16 @@ const TASKS: u32 = 10;
 /// Most attempts of a list.
 const MOST_TASKS: u32 = 2_000;
 
-pub(super) async fn analysejobhistory<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn analysejobhistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let tasks = asked.parsed::<u32>("numTasks", "a number of tasks")?.unwrap_or(TASKS).min(MOST_TASKS);
-    let past = past_of(state, &asked).await?;
-    Ok(Box::new(answer::page(StatusCode::OK, &Page::new(&past, tasks))))
+    let past = past_of(&state, &asked).await?;
+    Ok(answer::page(StatusCode::OK, &AnalysisPage::new(&past, tasks)))
 }
 
 #[derive(Template)]
 #[template(path = "stock/analysejobhistory.html")]
-struct Page<'a> {
+struct AnalysisPage<'a> {
     new_page: String,
     past: &'a StockPast,
     id: JobId,
@@ -50,25 +40,25 @@ struct Page<'a> {
     finished: String,
     status: &'static str,
     has_succeeded: bool,
-    maps: Option<Phase>,
-    shuffles: Option<Phase>,
-    reduces: Option<Phase>,
+    maps: Option<PhaseTimes>,
+    shuffles: Option<PhaseTimes>,
+    reduces: Option<PhaseTimes>,
 }
 
-struct Phase {
+struct PhaseTimes {
     best: (TaskId, String),
     average: String,
     worst: Vec<(TaskId, String)>,
     last: (TaskId, String),
 }
 
-impl<'a> Page<'a> {
+impl<'a> AnalysisPage<'a> {
     fn new(past: &'a StockPast, tasks: u32) -> Self {
         let job = &past.job;
         let phase = |kind: PastKind, from: fn(&StockAttempt) -> i64, to: fn(&StockAttempt) -> i64| {
-            Phase::new(past, kind, from, to, tasks as usize)
+            PhaseTimes::new(past, kind, from, to, tasks as usize)
         };
-        Page {
+        AnalysisPage {
             new_page: new_job_page(job.id),
             past,
             id: job.id,
@@ -84,7 +74,7 @@ impl<'a> Page<'a> {
     }
 }
 
-impl Phase {
+impl PhaseTimes {
     /// None: no attempt of the kind has succeeded.
     fn new(
         past: &StockPast,
@@ -102,7 +92,7 @@ impl Phase {
         let best = shown(done.last()?);
         let all_ms = done.iter().fold(0_i64, |sum, attempt| sum.saturating_add(took_ms(attempt)));
         let last = done.iter().max_by_key(|attempt| to(attempt))?;
-        Some(Phase {
+        Some(PhaseTimes {
             best,
             average: span(all_ms / i64::try_from(done.len()).unwrap_or(i64::MAX)),
             worst: done.iter().take(tasks).map(|attempt| shown(attempt)).collect(),

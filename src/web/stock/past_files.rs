@@ -13,80 +13,56 @@ use super::super::owner::Owner;
 use super::super::response::{fresh, text};
 use super::super::state::WebState;
 use super::access::{found, viewer};
-use super::answer;
 use super::changes::go_back;
-use super::data::StockHistoryPlace;
 use super::past_job::{lost, named_job};
-use super::request::{Asked, Refused};
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 
 /// Type of raw bytes, as 1.2.1 sends it.
 const BYTES: &str = "application/octet-stream; charset=UTF-8";
-
-pub(super) async fn gethistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match place(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn historyfile<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match content(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-/// Answers `/loadhistory.jsp`, which shows nothing.
-pub(super) async fn loadhistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match loaded(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
 
 /// Answers `/legacyjobhistory.jsp`: there are no files of before the present format.
 pub(super) async fn legacyjobhistory() -> Response<Body> {
     go_back("jobhistoryhome.jsp")
 }
 
-async fn place<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn gethistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id: Option<JobId> = asked.parsed("jobid", "the id of a job")?;
-    let id = id.ok_or_else(|| answer::refused(text(StatusCode::BAD_REQUEST, "expected jobid=JOB")))?;
-    match place_of(state, &asked, id).await? {
-        None => Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("Job {id} not known")))),
-        Some(StockHistoryPlace::NotOver) => {
-            Err(answer::refused(text(StatusCode::BAD_REQUEST, format_args!("Job {id} is still in running"))))
-        }
-        Some(StockHistoryPlace::Over { log_file }) => {
-            Ok(Box::new(go_back(&format!("/historyfile?logFile={log_file}"))))
-        }
+    let id = id.ok_or_else(|| text(StatusCode::BAD_REQUEST, "expected jobid=JOB"))?;
+    match place_of(&state, &asked, id).await? {
+        None => Err(text(StatusCode::BAD_REQUEST, format_args!("Job {id} not known")).into()),
+        Some(None) => Err(text(StatusCode::BAD_REQUEST, format_args!("Job {id} is still in running")).into()),
+        Some(Some(log_file)) => Ok(go_back(&format!("/historyfile?logFile={log_file}"))),
     }
 }
 
 async fn place_of<O: Owner>(
     state: &WebState<O>,
-    asked: &Asked,
+    asked: &PageRequest,
     id: JobId,
-) -> Result<Option<StockHistoryPlace>, Refused> {
+) -> Result<Option<Option<String>>, EarlyAnswer> {
     found(state.owner.stock_history_place(id, viewer(state, asked)?), asked.user(), id).await
 }
 
-async fn content<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn historyfile<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     if asked.get("logFile").is_none() {
-        return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected logFile=NAME, of a history file")));
+        return Err(text(StatusCode::BAD_REQUEST, "expected logFile=NAME, of a history file").into());
     }
     let id = named_job(&asked)?;
-    let read = state.owner.stock_history_file(id, viewer(state, &asked)?);
+    let read = state.owner.stock_history_file(id, viewer(&state, &asked)?);
     match found(read, asked.user(), id).await? {
-        Some(bytes) => Ok(Box::new(fresh(StatusCode::OK, BYTES, bytes))),
+        Some(bytes) => Ok(fresh(StatusCode::OK, BYTES, bytes)),
         None => Err(lost(id)),
     }
 }
 
-async fn loaded<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+/// Answers `/loadhistory.jsp`, which shows nothing.
+pub(super) async fn loadhistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id = named_job(&asked)?;
-    match place_of(state, &asked, id).await? {
-        Some(StockHistoryPlace::Over { .. }) => Ok(Box::new(fresh(StatusCode::OK, super::super::response::HTML, ""))),
-        Some(StockHistoryPlace::NotOver) | None => Err(lost(id)),
+    match place_of(&state, &asked, id).await? {
+        Some(Some(_)) => Ok(fresh(StatusCode::OK, super::super::response::HTML, "")),
+        Some(None) | None => Err(lost(id)),
     }
 }

@@ -6,7 +6,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use askama::Template;
-use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{Response, StatusCode};
 
@@ -19,59 +18,22 @@ use super::super::state::WebState;
 use super::access::{found, viewer};
 use super::answer;
 use super::conf;
-use super::data::{PastAttempt, PastKind, StockAttempt, StockCounterGroup, StockPast};
-use super::java_text::{access_list, grouped, short_day_and_time, short_with_span, time_with_span};
-use super::request::{Asked, Refused};
+use super::data::{PastAttempt, PastKind, StockAcls, StockAttempt, StockCounterGroup, StockPast};
+use super::java_text::{grouped, short_day_and_time, short_with_span, time_with_span};
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
 use super::rows::{Logs, new_job_page};
 
-pub(super) async fn jobdetailshistory<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    answer_with(&state, request, |_, past| Ok(answer::page(StatusCode::OK, &Details::new(past)))).await
+pub(super) async fn jobdetailshistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let past = past_of(&state, &PageRequest::of(request).await?).await?;
+    Ok(answer::page(StatusCode::OK, &Details::new(&past)))
 }
 
-pub(super) async fn jobtaskshistory<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    answer_with(&state, request, |asked, past| {
-        let page = Tasks::new(asked, past).ok_or_else(|| {
-            answer::refused(text(
-                StatusCode::BAD_REQUEST,
-                "expected taskType=SETUP, MAP, REDUCE or CLEANUP and status=all, SUCCESS, FAILED or KILLED",
-            ))
-        })?;
-        Ok(answer::page(StatusCode::OK, &page))
-    })
-    .await
-}
-
-pub(super) async fn taskdetailshistory<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match attempts(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn taskstatshistory<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match counters(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-pub(super) async fn jobconf_history<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match configuration(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
+pub(super) async fn jobtaskshistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    let past = past_of(&state, &asked).await?;
+    let expected = "expected taskType=SETUP, MAP, REDUCE or CLEANUP and status=all, SUCCESS, FAILED or KILLED";
+    let page = Tasks::new(&asked, &past).ok_or_else(|| text(StatusCode::BAD_REQUEST, expected))?;
+    Ok(answer::page(StatusCode::OK, &page))
 }
 
 /// The job that the name of its history file begins with.
@@ -82,84 +44,69 @@ pub(super) fn job_of(log_file: &str) -> Option<JobId> {
 }
 
 /// The job of a request.
-pub(super) fn named_job(asked: &Asked) -> Result<JobId, Refused> {
+pub(super) fn named_job(asked: &PageRequest) -> Result<JobId, EarlyAnswer> {
     let Some(log_file) = asked.get("logFile") else {
-        return Err(answer::refused(answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", "Missing job!!!")));
+        return Err(answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", "Missing job!!!").into());
     };
     job_of(log_file).ok_or_else(|| {
         let name = cut(log_file);
         let expected =
             format!("logFile: {name:?} is not the name of a history file, which begins with the id of its job");
-        answer::refused(text(StatusCode::BAD_REQUEST, expected))
+        text(StatusCode::BAD_REQUEST, expected).into()
     })
 }
 
 /// What is said of a job that is nowhere.
-pub(super) fn lost(id: JobId) -> Refused {
+pub(super) fn lost(id: JobId) -> EarlyAnswer {
     let why = format!("{id} is not over, or is known neither to memory nor to the database any more");
     let words = answer::bold("Hadoop Job History", "/jobhistoryhome.jsp", &why);
     let (mut parts, body) = words.into_parts();
     parts.status = StatusCode::NOT_FOUND;
-    Box::new(Response::from_parts(parts, body))
+    Response::from_parts(parts, body).into()
 }
 
 /// The job of a request with its attempts.
-pub(super) async fn past_of<O: Owner>(state: &WebState<O>, asked: &Asked) -> Result<StockPast, Refused> {
+pub(super) async fn past_of<O: Owner>(state: &WebState<O>, asked: &PageRequest) -> Result<StockPast, EarlyAnswer> {
     let id = named_job(asked)?;
     let past = found(state.owner.stock_past(id, viewer(state, asked)?), asked.user(), id).await?;
     past.ok_or_else(|| lost(id))
 }
 
-async fn answer_with<O: Owner>(
-    state: &WebState<O>,
+pub(super) async fn taskdetailshistory<O: Owner>(
+    State(state): State<Arc<WebState<O>>>,
     request: Request,
-    make: impl FnOnce(&Asked, &StockPast) -> Result<Response<Body>, Refused>,
-) -> Response<Body> {
-    let answered = async {
-        let asked = Asked::of(request).await?;
-        let past = past_of(state, &asked).await?;
-        make(&asked, &past)
-    };
-    match answered.await {
-        Ok(response) => response,
-        Err(response) => *response,
-    }
-}
-
-async fn attempts<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    let past = past_of(state, &asked).await?;
+) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    let past = past_of(&state, &asked).await?;
     let task: Option<TaskId> = asked.parsed("tipid", "the id of a task")?;
     let task = task.filter(|task| task.job == past.job.id);
-    let task = task.ok_or_else(|| {
-        answer::refused(text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))
-    })?;
-    let read = state.owner.stock_attempts(task, viewer(state, &asked)?);
+    let task = task.ok_or_else(|| text(StatusCode::BAD_REQUEST, "expected tipid=TASK, the id of a task of the job"))?;
+    let read = state.owner.stock_attempts(task, viewer(&state, &asked)?);
     let split_nodes = found(read, asked.user(), task.job).await?.flatten().map(|attempts| attempts.split_nodes);
     let page = Attempts::new(&past, task, split_nodes.unwrap_or_default());
-    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+    Ok(answer::page(StatusCode::OK, &page))
 }
 
-async fn counters<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn taskstatshistory<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let attempt: Option<AttemptId> = asked.parsed("attemptid", "the id of an attempt")?;
     let Some(id) = attempt else {
-        return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT")));
+        return Err(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT").into());
     };
     let job = id.task.job;
-    let read = state.owner.stock_counters(id.task, Some(id.number), viewer(state, &asked)?);
+    let read = state.owner.stock_counters(id.task, Some(id.number), viewer(&state, &asked)?);
     let groups = found(read, asked.user(), job).await?.ok_or_else(|| lost(job))?;
-    let page = Counters { new_page: new_job_page(job), id, groups };
-    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+    let page = PastCountersPage { new_page: new_job_page(job), id, groups };
+    Ok(answer::page(StatusCode::OK, &page))
 }
 
-async fn configuration<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobconf_history<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let id = named_job(&asked)?;
-    let conf = found(state.owner.stock_conf(id, viewer(state, &asked)?), asked.user(), id).await?;
+    let conf = found(state.owner.stock_conf(id, viewer(&state, &asked)?), asked.user(), id).await?;
     let properties = Some(conf.ok_or_else(|| lost(id))?);
     let heading = format!("Job Configuration: JobId - {id}");
-    Ok(Box::new(answer::page(StatusCode::OK, &conf::Page { new_page: new_job_page(id), id, heading, properties })))
+    Ok(answer::page(StatusCode::OK, &conf::ConfPage { new_page: new_job_page(id), id, heading, properties }))
 }
 
 #[derive(Template)]
@@ -174,12 +121,12 @@ struct Details<'a> {
     finished: String,
     status: &'static str,
     failure: &'a str,
-    rows: Vec<KindRow>,
+    rows: Vec<KindTotals>,
     /// Attempts that FAILED and those that were KILLED, by host.
     bad: Vec<(&'static str, BTreeMap<&'a str, Vec<TaskId>>)>,
 }
 
-struct KindRow {
+struct KindTotals {
     word: &'static str,
     kind: PastKind,
     total: usize,
@@ -193,10 +140,6 @@ struct KindRow {
 impl<'a> Details<'a> {
     fn new(past: &'a StockPast) -> Self {
         let job = &past.job;
-        let acls = job.acls.as_ref().map(|acls| {
-            let lists = [("mapreduce.job.acl-view-job", &acls.view), ("mapreduce.job.acl-modify-job", &acls.modify)];
-            lists.map(|(name, list)| (name, access_list(list)))
-        });
         let bad = [("Failed", AttemptState::Failed), ("Killed", AttemptState::Killed)].map(|(word, state)| {
             let mut by_host = BTreeMap::<&str, Vec<TaskId>>::new();
             for attempt in past.attempts.iter().filter(|attempt| attempt.attempt.state == state) {
@@ -212,13 +155,13 @@ impl<'a> Details<'a> {
             new_page: new_job_page(job.id),
             past,
             id: job.id.to_string(),
-            acls,
+            acls: job.acls.as_ref().map(StockAcls::named),
             submitted: time_with_span(job.submit_ms, 0),
             launched: time_with_span(past.launch_ms, job.submit_ms),
             finished: time_with_span(job.finish_ms.unwrap_or(0), past.launch_ms),
             status: past.status(),
             failure: if job.failure_info == "NA" { "" } else { &job.failure_info },
-            rows: PastKind::ALL.map(|(word, kind)| KindRow::new(past, word, kind)).into(),
+            rows: PastKind::ALL.map(|(word, kind)| KindTotals::new(past, word, kind)).into(),
             bad: bad.into_iter().filter(|(_, by_host)| !by_host.is_empty()).collect(),
         }
     }
@@ -230,7 +173,7 @@ impl Details<'_> {
     }
 }
 
-impl KindRow {
+impl KindTotals {
     fn new(past: &StockPast, word: &'static str, kind: PastKind) -> Self {
         let attempts = || past.attempts.iter().filter(|attempt| attempt.kind == kind).map(|attempt| &attempt.attempt);
         let count = |state: AttemptState| attempts().filter(|attempt| attempt.state == state).count();
@@ -238,7 +181,7 @@ impl KindRow {
         let total = attempts().count();
         let start_ms = attempts().map(|attempt| attempt.start_ms).filter(|ms| *ms > 0).min().unwrap_or(0);
         let finish_ms = attempts().map(|attempt| attempt.finish_ms).max().unwrap_or(0);
-        KindRow {
+        KindTotals {
             word,
             kind,
             total,
@@ -264,10 +207,10 @@ struct Tasks<'a> {
     id: JobId,
     status: &'static str,
     kind: PastKind,
-    rows: Vec<TaskRow>,
+    rows: Vec<PastTaskCells>,
 }
 
-struct TaskRow {
+struct PastTaskCells {
     task: TaskId,
     started: String,
     finished: String,
@@ -276,7 +219,7 @@ struct TaskRow {
 
 impl<'a> Tasks<'a> {
     /// None: the request names no kind or no end.
-    fn new(asked: &Asked, past: &'a StockPast) -> Option<Self> {
+    fn new(asked: &PageRequest, past: &'a StockPast) -> Option<Self> {
         let kind = PastKind::parse(asked.get("taskType")?)?;
         let (status, state) = match asked.get("status")? {
             "all" => ("all", None),
@@ -287,7 +230,7 @@ impl<'a> Tasks<'a> {
         };
         let attempts = past.attempts.iter().filter(|attempt| attempt.kind == kind);
         let listed = attempts.filter(|attempt| state.is_none_or(|state| attempt.attempt.state == state));
-        let row = |PastAttempt { attempt, .. }: &PastAttempt| TaskRow {
+        let row = |PastAttempt { attempt, .. }: &PastAttempt| PastTaskCells {
             task: attempt.id.task,
             started: short_day_and_time(attempt.start_ms),
             finished: short_with_span(attempt.finish_ms, attempt.start_ms),
@@ -309,10 +252,10 @@ struct Attempts<'a> {
     has_phases: bool,
     is_map: bool,
     split_nodes: Vec<String>,
-    rows: Vec<AttemptRow<'a>>,
+    rows: Vec<PastAttemptCells<'a>>,
 }
 
-struct AttemptRow<'a> {
+struct PastAttemptCells<'a> {
     id: AttemptId,
     started: String,
     shuffled: String,
@@ -328,7 +271,7 @@ impl<'a> Attempts<'a> {
     fn new(past: &'a StockPast, task: TaskId, split_nodes: Vec<String>) -> Self {
         let attempts: Vec<&PastAttempt> =
             past.attempts.iter().filter(|attempt| attempt.attempt.id.task == task).collect();
-        let row = |PastAttempt { attempt, .. }: &'a PastAttempt| AttemptRow {
+        let row = |PastAttempt { attempt, .. }: &'a PastAttempt| PastAttemptCells {
             id: attempt.id,
             started: short_day_and_time(attempt.start_ms),
             shuffled: short_with_span(attempt.shuffle_ms, attempt.start_ms),
@@ -364,13 +307,13 @@ fn host_in_history(attempt: &StockAttempt) -> &str {
 /// The input of the template of the counters of an attempt.
 #[derive(Template)]
 #[template(path = "stock/taskstatshistory.html")]
-struct Counters {
+struct PastCountersPage {
     new_page: String,
     id: AttemptId,
     groups: Option<Vec<StockCounterGroup>>,
 }
 
-impl Counters {
+impl PastCountersPage {
     fn grouped(&self, number: impl Borrow<i64>) -> String {
         grouped(*number.borrow())
     }

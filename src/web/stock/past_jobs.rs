@@ -21,7 +21,7 @@ use super::answer;
 use super::changes::go_back;
 use super::data::{StockPastJob, StockPastJobs};
 use super::java_text::date;
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 use super::rows::simple_host;
 
 /// Jobs of a page (1.2.1).
@@ -35,21 +35,12 @@ pub(super) async fn jobhistory() -> Response<Body> {
     go_back("jobhistoryhome.jsp")
 }
 
-pub(super) async fn jobhistoryhome<O: Owner>(
-    State(state): State<Arc<WebState<O>>>,
-    request: Request,
-) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn jobhistoryhome<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let page = asked.parsed::<i64>("pageno", "the number of a page, or -1 for all")?.unwrap_or(1);
     let page = if page == ALL { ALL } else { page.max(1) };
     let search = asked.get("search").unwrap_or_default();
-    let wanted = search_of(search).ok_or_else(|| answer::refused(wrong_date(search)))?;
+    let wanted = search_of(search).ok_or_else(|| wrong_date(search))?;
     let (first, count) = match u64::try_from(page) {
         Ok(page) => ((page - 1).saturating_mul(PAGE_JOBS), PAGE_JOBS),
         Err(_) => (0, ALL_JOBS),
@@ -57,11 +48,11 @@ async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Ref
     let found = timeout(ANSWER_TIMEOUT, state.owner.stock_past_jobs(wanted, first, count)).await;
     let found = match found {
         Ok(Ok(found)) => found,
-        Ok(Err(why)) => return Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, why))),
-        Err(_) => return Err(Box::new(text(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer in time"))),
+        Ok(Err(why)) => return Err(text(StatusCode::SERVICE_UNAVAILABLE, why).into()),
+        Err(_) => return Err(text(StatusCode::SERVICE_UNAVAILABLE, "the database does not answer in time").into()),
     };
     let page = Home::new(&found, simple_host(&state.stock.host), search, page, first);
-    Ok(Box::new(answer::page(StatusCode::OK, &page)))
+    Ok(answer::page(StatusCode::OK, &page))
 }
 
 fn wrong_date(search: &str) -> Response<Body> {
@@ -100,7 +91,7 @@ struct Home<'a> {
     user: &'a str,
     words: &'a str,
     day: &'a str,
-    rows: Vec<Row<'a>>,
+    jobs: &'a [StockPastJob],
     page: i64,
     total: u64,
     start: u64,
@@ -110,25 +101,10 @@ struct Home<'a> {
     pages: Vec<i64>,
 }
 
-struct Row<'a> {
-    submitted: String,
-    id: String,
-    log_file: &'a str,
-    name: &'a str,
-    user: &'a str,
-}
-
 impl<'a> Home<'a> {
     fn new(found: &'a StockPastJobs, host: &'a str, search: &'a str, page: i64, first: u64) -> Self {
         let (names, day) = search.split_once(';').unwrap_or((search, ""));
         let (user, words) = names.split_once(':').unwrap_or((names, ""));
-        let row = |job: &'a StockPastJob| Row {
-            submitted: date(job.submit_ms),
-            id: job.id.to_string(),
-            log_file: &job.log_file,
-            name: &job.name,
-            user: &job.user,
-        };
         // All of them are one page.
         let (page, last_page) = match page {
             ALL => (1, 1),
@@ -141,7 +117,7 @@ impl<'a> Home<'a> {
             user,
             words,
             day,
-            rows: found.jobs.iter().map(row).collect(),
+            jobs: &found.jobs,
             page,
             total: found.total,
             start: if found.jobs.is_empty() { 0 } else { first + 1 },
@@ -149,6 +125,12 @@ impl<'a> Home<'a> {
             last_page,
             pages: (page.saturating_sub(5).max(1)..=page.saturating_add(5).min(last_page)).collect(),
         }
+    }
+}
+
+impl Home<'_> {
+    fn submitted(&self, job: &StockPastJob) -> String {
+        date(job.submit_ms)
     }
 }
 

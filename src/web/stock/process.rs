@@ -4,9 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use axum::body::Body;
 use axum::extract::{Request, State};
-use axum::http::{Response, StatusCode};
+use axum::http::StatusCode;
 
 use crate::log::end_of_log;
 use crate::process_stat::{ProcessStat, ThreadStat};
@@ -16,35 +15,35 @@ use super::super::owner::{MarketPresence, Owner};
 use super::super::response::{TEXT, fresh, text};
 use super::super::state::WebState;
 use super::access::{check_administrators, check_instrumentation};
-use super::request::{Asked, Refused};
+use super::request::{PageAnswer, PageRequest};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct ProcessMemory {
     /// Resident.
     pub(super) used_bytes: u64,
     /// The limit of its control groups, else the machine's memory.
     pub(super) all_bytes: u64,
 }
 
-impl Memory {
+impl ProcessMemory {
     pub(super) fn now() -> Self {
         let used_bytes = ProcessStat::of_this_process().map_or(0, |stat| stat.resident_bytes);
         let limits = [group_limit(), machine_bytes()];
-        Memory { used_bytes, all_bytes: limits.into_iter().flatten().min().unwrap_or(used_bytes) }
+        ProcessMemory { used_bytes, all_bytes: limits.into_iter().flatten().min().unwrap_or(used_bytes) }
     }
 }
 
-pub(super) struct Process {
-    pub(super) memory: Memory,
+pub(super) struct OwnProcess {
+    pub(super) memory: ProcessMemory,
     pub(super) threads: u64,
     pub(super) running_threads: u64,
 }
 
-impl Process {
+impl OwnProcess {
     pub(super) fn now() -> Self {
         let threads = ThreadStat::all();
-        Process {
-            memory: Memory::now(),
+        OwnProcess {
+            memory: ProcessMemory::now(),
             threads: threads.len() as u64,
             running_threads: threads.iter().filter(|thread| thread.state == 'R').count() as u64,
         }
@@ -66,22 +65,16 @@ fn machine_bytes() -> Option<u64> {
     total.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-pub(super) async fn stacks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered_stacks(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered_stacks<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    check_instrumentation(state, asked.user()).await?;
+pub(super) async fn stacks<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    check_instrumentation(&state, asked.user()).await?;
     let threads = ThreadStat::all();
     // The head of 1.2.1; a native program has no stacks that could be shown without being stopped.
     let mut body = format!("Process Thread Dump: \n{} active threads\n", threads.len());
     for ThreadStat { id, name, state, cpu_ms } in threads {
         body.push_str(&format!("Thread {id} ({name}):\n  State: {}\n  CPU time: {cpu_ms} ms\n", state_word(state)));
     }
-    Ok(Box::new(fresh(StatusCode::OK, TEXT, body)))
+    Ok(fresh(StatusCode::OK, TEXT, body))
 }
 
 /// In the words of a thread dump.
@@ -102,23 +95,17 @@ const NO_FILE: &str =
 /// Said where the log may name amounts and rates that are private.
 const PRIVATE: &str = "the log names what is private in this market; read it on this machine, or set jobtracker.market.visibility = public";
 
-pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered_log(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
-
-async fn answered_log<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
-    check_administrators(state, asked.user()).await?;
-    if state.owner.market_presence() != MarketPresence::Absent && !stranger(state).sees_all_money() {
-        return Err(Box::new(text(StatusCode::FORBIDDEN, PRIVATE)));
+pub(super) async fn logs<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
+    check_administrators(&state, asked.user()).await?;
+    if state.owner.market_presence() != MarketPresence::Absent && !stranger(&state).sees_all_money() {
+        return Err(text(StatusCode::FORBIDDEN, PRIVATE).into());
     }
     let end = tokio::task::spawn_blocking(|| end_of_log(SHOWN_BYTES)).await.ok().flatten();
-    Ok(Box::new(match end {
+    Ok(match end {
         Some(end) => fresh(StatusCode::OK, TEXT, end),
         None => text(StatusCode::NOT_FOUND, NO_FILE),
-    }))
+    })
 }
 
 #[cfg(test)]
@@ -127,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_process_uses_less_than_it_may() {
-        let memory = Memory::now();
+        let memory = ProcessMemory::now();
         assert!(memory.used_bytes > 0 && memory.used_bytes < memory.all_bytes, "{memory:?}");
     }
 }

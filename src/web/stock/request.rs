@@ -4,6 +4,7 @@ use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Method, Response, StatusCode};
+use axum::response::IntoResponse;
 
 use super::super::page_user::PageUser;
 use super::super::request_body::{form_pairs, read_form};
@@ -13,25 +14,47 @@ use super::super::signed_request::HttpRequest;
 
 const METHODS: &str = "GET, HEAD, POST";
 
-pub(super) struct Asked {
+pub(super) struct PageRequest {
     pub(super) request: HttpRequest,
     parameters: Vec<(String, String)>,
 }
 
 /// What a page answers instead of itself.
-pub(super) type Refused = Box<Response<Body>>;
+#[derive(Debug)]
+pub(crate) struct EarlyAnswer(pub(super) Box<Response<Body>>);
 
-impl Asked {
-    pub(super) async fn of(request: Request) -> Result<Self, Refused> {
+/// What a page answers.
+pub(super) type PageAnswer = Result<Response<Body>, EarlyAnswer>;
+
+impl From<Response<Body>> for EarlyAnswer {
+    fn from(response: Response<Body>) -> Self {
+        Self(Box::new(response))
+    }
+}
+
+impl From<Box<Response<Body>>> for EarlyAnswer {
+    fn from(response: Box<Response<Body>>) -> Self {
+        Self(response)
+    }
+}
+
+impl IntoResponse for EarlyAnswer {
+    fn into_response(self) -> Response<Body> {
+        *self.0
+    }
+}
+
+impl PageRequest {
+    pub(super) async fn of(request: Request) -> Result<Self, EarlyAnswer> {
         let (Parts { method, uri, headers, extensions, .. }, body) = request.into_parts();
         if !matches!(method, Method::GET | Method::HEAD | Method::POST) {
             let refusal = text(StatusCode::METHOD_NOT_ALLOWED, format_args!("{method}: expected {METHODS}"));
-            return Err(Box::new(with_allow(refusal, METHODS)));
+            return Err(with_allow(refusal, METHODS).into());
         }
-        let malformed = || Box::new(text(StatusCode::BAD_REQUEST, "the parameters are not URL-encoded text"));
+        let malformed = || text(StatusCode::BAD_REQUEST, "the parameters are not URL-encoded text");
         let mut parameters = form_pairs(uri.query().unwrap_or_default().as_bytes()).ok_or_else(malformed)?;
         let form = read_form(&method, &headers, body, extensions.get()).await;
-        if let Some(form) = form.map_err(|unreadable| Box::new(text(StatusCode::BAD_REQUEST, unreadable)))? {
+        if let Some(form) = form.map_err(|unreadable| text(StatusCode::BAD_REQUEST, unreadable))? {
             parameters.extend(form_pairs(form.as_bytes()).ok_or_else(malformed)?);
         }
         let user = extensions.get().cloned();
@@ -61,21 +84,21 @@ impl Asked {
         &self.request.headers
     }
 
-    pub(super) fn is_json(&self) -> Result<bool, Refused> {
+    pub(super) fn is_json(&self) -> Result<bool, EarlyAnswer> {
         match self.get("format") {
             None => Ok(false),
             Some("json") => Ok(true),
             Some(other) => {
-                Err(Box::new(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {:?} is not json", cut(other)))))
+                Err(text(StatusCode::NOT_IMPLEMENTED, format_args!("format: {:?} is not json", cut(other))).into())
             }
         }
     }
 
     /// The value of a parameter as an id or a number; none if it is missing.
-    pub(super) fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, Refused> {
+    pub(super) fn parsed<T: std::str::FromStr>(&self, name: &str, expected: &str) -> Result<Option<T>, EarlyAnswer> {
         let Some(value) = self.get(name) else { return Ok(None) };
         let malformed =
-            |_| Box::new(text(StatusCode::BAD_REQUEST, format_args!("{name}: {:?} is not {expected}", cut(value))));
+            |_| text(StatusCode::BAD_REQUEST, format_args!("{name}: {:?} is not {expected}", cut(value))).into();
         value.parse().map(Some).map_err(malformed)
     }
 }

@@ -1,13 +1,15 @@
 //! Parts that several of these pages have.
 
+use serde::Serialize;
+
 use crate::model::{JobId, RunState};
 
 use super::data::{StockAttempt, StockPlace};
-use super::java_text::percent;
+use super::java_text::{day_and_time, percent};
 
 /// A progress in words, and the whole percent that its bar fills.
 #[derive(Clone, Debug)]
-pub(super) struct Progress {
+pub(super) struct ShownProgress {
     pub(super) text: String,
     pub(super) whole: u32,
 }
@@ -20,18 +22,18 @@ pub(super) struct Logs {
     pub(super) plain: String,
 }
 
-impl Progress {
+impl ShownProgress {
     /// Of a progress from 0 to 1.
     pub(super) fn of(progress: f32) -> Self {
         let progress = if progress.is_nan() { 0.0 } else { progress.clamp(0.0, 1.0) };
-        Progress { text: percent(progress), whole: (progress * 100.0) as u32 }
+        ShownProgress { text: percent(progress), whole: (progress * 100.0) as u32 }
     }
 }
 
 impl Logs {
     /// Of an attempt on a tracker; none if that is not connected.
     pub(super) fn of(attempt: &StockAttempt, place: &StockPlace, is_cleanup: bool) -> Option<Self> {
-        let plain = format!("{}/tasklog?attemptid={}", place.url()?, attempt.id);
+        let plain = format!("{}/tasklog?attemptid={}", place.url.as_ref()?, attempt.id);
         let cleanup = if is_cleanup { "&cleanup=true" } else { "" };
         Some(Logs {
             last_4kb: format!("{plain}&start=-4097{cleanup}"),
@@ -39,6 +41,20 @@ impl Logs {
             all: format!("{plain}&all=true{cleanup}"),
             plain,
         })
+    }
+}
+
+/// A moment, and how long something took until then.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Timing {
+    timestamp: String,
+    duration_secs: i64,
+}
+
+impl Timing {
+    pub(super) fn new(at_ms: i64, took_ms: i64) -> Self {
+        Timing { timestamp: day_and_time(at_ms), duration_secs: took_ms / 1_000 }
     }
 }
 

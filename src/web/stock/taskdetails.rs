@@ -18,83 +18,76 @@ use super::access::{found, viewer};
 use super::answer;
 use super::changes::{Changes, Confirm, go_back};
 use super::data::{StockAttempt, StockAttempts, StockPlace};
-use super::java_text::{day_and_time, time_with_span};
-use super::request::{Asked, Refused};
-use super::rows::{Logs, Progress, new_job_page};
-
-pub(super) async fn taskdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> Response<Body> {
-    match answered(&state, request).await {
-        Ok(response) | Err(response) => *response,
-    }
-}
+use super::java_text::time_with_span;
+use super::request::{EarlyAnswer, PageAnswer, PageRequest};
+use super::rows::{Logs, ShownProgress, Timing, new_job_page};
 
 /// The task that a request names, itself or by an attempt.
-pub(super) struct Named {
+pub(super) struct NamedTask {
     pub(super) task: TaskId,
     pub(super) attempt: Option<AttemptId>,
 }
 
-impl Named {
-    pub(super) fn of(asked: &Asked, is_json: bool) -> Result<Self, Refused> {
+impl NamedTask {
+    pub(super) fn of(asked: &PageRequest, is_json: bool) -> Result<Self, EarlyAnswer> {
         let (attempt, task) = (asked.get("attemptid"), asked.get("tipid"));
         let (parsed, kind, given) = match (attempt, task) {
             (Some(attempt), _) => {
                 let parsed = attempt.parse::<AttemptId>().ok();
-                (parsed.map(|id| Named { task: id.task, attempt: Some(id) }), "AttemptID", attempt)
+                (parsed.map(|id| NamedTask { task: id.task, attempt: Some(id) }), "AttemptID", attempt)
             }
             (None, Some(task)) => {
-                (task.parse::<TaskId>().ok().map(|task| Named { task, attempt: None }), "TipID", task)
+                (task.parse::<TaskId>().ok().map(|task| NamedTask { task, attempt: None }), "TipID", task)
             }
             (None, None) if is_json => {
-                return Err(answer::refused(answer::json_error(
-                    StatusCode::BAD_REQUEST,
-                    4100,
-                    "Missing TipID/AttemptID",
-                )));
+                return Err(answer::json_error(StatusCode::BAD_REQUEST, 4100, "Missing TipID/AttemptID").into());
             }
             (None, None) => (None, "TipID", ""),
         };
         let given = cut(given);
         parsed.ok_or_else(|| {
             let words = || answer::bold("Hadoop Task Details", "/", "tipid sent is not valid.");
-            answer::refused(match is_json {
+            let answer = match is_json {
                 true => answer::json_error(StatusCode::NOT_FOUND, 4101, format!("{kind} {given} Invalid")),
                 false if given.is_empty() => words(),
                 false => answer::malformed(words()),
-            })
+            };
+            answer.into()
         })
     }
 }
 
-async fn answered<O: Owner>(state: &WebState<O>, request: Request) -> Result<Refused, Refused> {
-    let asked = Asked::of(request).await?;
+pub(super) async fn taskdetails<O: Owner>(State(state): State<Arc<WebState<O>>>, request: Request) -> PageAnswer {
+    let asked = PageRequest::of(request).await?;
     let is_json = asked.is_json()?;
-    let named = Named::of(&asked, is_json)?;
+    let named = NamedTask::of(&asked, is_json)?;
     let has_actions = state.job_forms.are_for(asked.user());
     let action = asked.get("action").unwrap_or_default();
     if has_actions && action.eq_ignore_ascii_case("confirm") {
-        return Ok(Box::new(confirm(&asked, &named)));
+        return Ok(confirm(&asked, &named));
     }
     let (task, id) = (named.task, named.task.job);
-    let attempts = found(state.owner.stock_attempts(task, viewer(state, &asked)?), asked.user(), id).await?;
+    let attempts = found(state.owner.stock_attempts(task, viewer(&state, &asked)?), asked.user(), id).await?;
     // After the view list was asked, as in 1.2.1: else a stranger is led back from an attempt that there is not.
     if asked.is_post()
-        && let Some(page) = change(state, &asked, &named, action).await?
+        && let Some(page) = change(&state, &asked, &named, action).await?
     {
-        return Ok(Box::new(go_back(&page)));
+        return Ok(go_back(&page));
     }
-    Ok(Box::new(match (attempts, is_json) {
+    Ok(match (attempts, is_json) {
         (None, true) => answer::json_error(StatusCode::NOT_FOUND, 4102, format!("JobID {id} Not Found")),
         (None, false) => answer::bold("Hadoop Task Details", &new_job_page(id), &format!("Job {id} not found.")),
         (Some(attempts), true) => match attempts.filter(|attempts| !attempts.attempts.is_empty()) {
-            Some(attempts) => answer::json(StatusCode::OK, &Json::new(&attempts, task)),
+            Some(attempts) => answer::json(StatusCode::OK, &AttemptsJson::new(&attempts, task)),
             None => answer::json_error(StatusCode::NOT_FOUND, 4103, format!("TaskAttempts For {task} Not Found")),
         },
-        (Some(attempts), false) => answer::page(StatusCode::OK, &Page::new(attempts.as_ref(), task, has_actions)),
-    }))
+        (Some(attempts), false) => {
+            answer::page(StatusCode::OK, &AttemptsPage::new(attempts.as_ref(), task, has_actions))
+        }
+    })
 }
 
-fn confirm(asked: &Asked, named: &Named) -> Response<Body> {
+fn confirm(asked: &PageRequest, named: &NamedTask) -> Response<Body> {
     let action = asked.get("subaction").unwrap_or("fail-task");
     match named.attempt {
         Some(id) if matches!(action, "kill-task" | "fail-task") => {
@@ -108,17 +101,17 @@ fn confirm(asked: &Asked, named: &Named) -> Response<Body> {
 /// Ends an attempt, if the form asks for that; where to go then.
 async fn change<O: Owner>(
     state: &WebState<O>,
-    asked: &Asked,
-    named: &Named,
+    asked: &PageRequest,
+    named: &NamedTask,
     action: &str,
-) -> Result<Option<String>, Refused> {
+) -> Result<Option<String>, EarlyAnswer> {
     let is_failure = match action {
         action if action.eq_ignore_ascii_case("kill-task") => false,
         action if action.eq_ignore_ascii_case("fail-task") => true,
         _ => return Ok(None),
     };
     let Some(attempt) = named.attempt else {
-        return Err(answer::refused(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT")));
+        return Err(text(StatusCode::BAD_REQUEST, "expected attemptid=ATTEMPT").into());
     };
     let change = JobChange::EndAttempt { attempt, is_failure };
     Changes::of(state, asked)?.make(attempt.task.job, change).await?;
@@ -128,19 +121,19 @@ async fn change<O: Owner>(
 
 #[derive(Template)]
 #[template(path = "stock/taskdetails.html")]
-struct Page<'a> {
+struct AttemptsPage<'a> {
     new_page: String,
     id: JobId,
-    rows: Vec<Row<'a>>,
+    rows: Vec<AttemptCells<'a>>,
     /// Whether attempts copy and sort.
     has_phases: bool,
     is_map: bool,
     split_nodes: &'a [String],
 }
 
-struct Row<'a> {
+struct AttemptCells<'a> {
     attempt: &'a StockAttempt,
-    progress: Progress,
+    progress: ShownProgress,
     started: String,
     shuffled: String,
     sorted: String,
@@ -151,14 +144,14 @@ struct Row<'a> {
     has_actions: bool,
 }
 
-impl<'a> Page<'a> {
+impl<'a> AttemptsPage<'a> {
     fn new(attempts: Option<&'a StockAttempts>, task: TaskId, has_actions: bool) -> Self {
         let is_housekeeping = attempts.is_some_and(|attempts| attempts.is_housekeeping);
         let rows = attempts.map(|attempts| attempts.attempts.as_slice()).unwrap_or_default();
-        Page {
+        AttemptsPage {
             new_page: new_job_page(task.job),
             id: task.job,
-            rows: rows.iter().map(|attempt| Row::new(attempt, has_actions)).collect(),
+            rows: rows.iter().map(|attempt| AttemptCells::new(attempt, has_actions)).collect(),
             has_phases: task.kind == Kind::Reduce && !is_housekeeping,
             is_map: task.kind == Kind::Map && !is_housekeeping && !rows.is_empty(),
             split_nodes: attempts.map(|attempts| attempts.split_nodes.as_slice()).unwrap_or_default(),
@@ -166,12 +159,12 @@ impl<'a> Page<'a> {
     }
 }
 
-impl<'a> Row<'a> {
+impl<'a> AttemptCells<'a> {
     fn new(attempt: &'a StockAttempt, has_actions: bool) -> Self {
         let cleanup = attempt.cleanup_tracker.as_ref();
-        Row {
+        AttemptCells {
             attempt,
-            progress: Progress::of(attempt.progress),
+            progress: ShownProgress::of(attempt.progress),
             started: time_with_span(attempt.start_ms, 0),
             shuffled: time_with_span(attempt.shuffle_ms, attempt.start_ms),
             sorted: time_with_span(attempt.sort_ms, attempt.shuffle_ms),
@@ -185,21 +178,21 @@ impl<'a> Row<'a> {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Json<'a> {
+struct AttemptsJson<'a> {
     job_id: String,
     task_id: String,
     input_split_locations_info: &'a [String],
-    task_attempts_info: Vec<AttemptInfo<'a>>,
+    task_attempts_info: Vec<AttemptJson<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AttemptInfo<'a> {
+struct AttemptJson<'a> {
     attempt_id: String,
     status: &'static str,
     progress_percentage: f32,
-    task_attempt_tracker_info: TrackerInfo<'a>,
-    cleanup_attempt_tracker_info: Option<TrackerInfo<'a>>,
+    task_attempt_tracker_info: &'a StockPlace,
+    cleanup_attempt_tracker_info: Option<&'a StockPlace>,
     start_timing_info: Timing,
     finish_timing_info: Timing,
     shuffle_timing_info: Option<Timing>,
@@ -208,71 +201,39 @@ struct AttemptInfo<'a> {
     cleanup_attempt_log_url: Option<String>,
 }
 
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct TrackerInfo<'a> {
-    name: &'a str,
-    host: Option<&'a str>,
-    http_port: u16,
-    url: Option<String>,
-    node: &'a str,
-}
-
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Timing {
-    timestamp: String,
-    duration_secs: i64,
-}
-
-impl<'a> Json<'a> {
+impl<'a> AttemptsJson<'a> {
     fn new(attempts: &'a StockAttempts, task: TaskId) -> Self {
         let has_phases = task.kind == Kind::Reduce && !attempts.is_housekeeping;
-        Json {
+        AttemptsJson {
             job_id: task.job.to_string(),
             task_id: task.to_string(),
             input_split_locations_info: &attempts.split_nodes,
-            task_attempts_info: attempts.attempts.iter().map(|attempt| AttemptInfo::new(attempt, has_phases)).collect(),
+            task_attempts_info: attempts.attempts.iter().map(|attempt| AttemptJson::new(attempt, has_phases)).collect(),
         }
     }
 }
 
-impl<'a> AttemptInfo<'a> {
+impl<'a> AttemptJson<'a> {
     fn new(attempt: &'a StockAttempt, has_phases: bool) -> Self {
         let cleanup = attempt.cleanup_tracker.as_ref();
         let cleanup_logs = cleanup.and_then(|tracker| Logs::of(attempt, tracker, true));
-        AttemptInfo {
+        AttemptJson {
             attempt_id: attempt.id.to_string(),
             status: attempt.state.name(),
             progress_percentage: attempt.progress * 100.0,
-            task_attempt_tracker_info: TrackerInfo::new(&attempt.tracker),
-            cleanup_attempt_tracker_info: cleanup.map(TrackerInfo::new),
-            start_timing_info: Timing::new(attempt.start_ms, 0),
-            finish_timing_info: Timing::new(attempt.finish_ms, attempt.start_ms),
-            shuffle_timing_info: has_phases.then(|| Timing::new(attempt.shuffle_ms, attempt.start_ms)),
-            sort_timing_info: has_phases.then(|| Timing::new(attempt.sort_ms, attempt.shuffle_ms)),
+            task_attempt_tracker_info: &attempt.tracker,
+            cleanup_attempt_tracker_info: cleanup,
+            start_timing_info: timing(attempt.start_ms, 0),
+            finish_timing_info: timing(attempt.finish_ms, attempt.start_ms),
+            shuffle_timing_info: has_phases.then(|| timing(attempt.shuffle_ms, attempt.start_ms)),
+            sort_timing_info: has_phases.then(|| timing(attempt.sort_ms, attempt.shuffle_ms)),
             task_attempt_log_url: Logs::of(attempt, &attempt.tracker, false).map(|logs| logs.all),
             cleanup_attempt_log_url: cleanup_logs.map(|logs| logs.all),
         }
     }
 }
 
-impl<'a> TrackerInfo<'a> {
-    fn new(place: &'a StockPlace) -> Self {
-        TrackerInfo {
-            name: &place.name,
-            host: place.host.as_deref(),
-            http_port: place.http_port,
-            url: place.url(),
-            node: &place.node,
-        }
-    }
-}
-
-impl Timing {
-    fn new(at_ms: i64, since_ms: i64) -> Self {
-        // 1.2.1 subtracts the other way round what has not happened.
-        let took_ms = if since_ms == 0 { 0 } else { at_ms.saturating_sub(since_ms) };
-        Timing { timestamp: day_and_time(at_ms), duration_secs: took_ms.abs() / 1_000 }
-    }
+fn timing(at_ms: i64, since_ms: i64) -> Timing {
+    // 1.2.1 subtracts the other way round what has not happened.
+    Timing::new(at_ms, if since_ms == 0 { 0 } else { at_ms.saturating_sub(since_ms).abs() })
 }

@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use crate::web::applications::tests::json_schema::violations;
 
-use super::super::address::Address;
+use super::super::address::ApiAddress;
 use super::super::routes::OPENAPI_PATH;
 use super::MarketPresence;
 use super::private::path_of;
 use super::stage::Stage;
 
 /// Those that answer at once and with one value.
-fn answering() -> impl Iterator<Item = Address> {
-    Address::ALL.into_iter().filter(|address| *address != Address::Events)
+fn answering() -> impl Iterator<Item = ApiAddress> {
+    ApiAddress::ALL.into_iter().filter(|address| *address != ApiAddress::Events)
 }
 
 async fn description(stage: &Stage) -> Value {
@@ -24,7 +24,7 @@ async fn description(stage: &Stage) -> Value {
 }
 
 /// The parameters of an operation, with those that it shares.
-fn parameters(description: &Value, address: Address) -> Vec<&Value> {
+fn parameters(description: &Value, address: ApiAddress) -> Vec<&Value> {
     let all = description["paths"][address.template()]["get"]["parameters"].as_array().unwrap();
     let resolved = all.iter().map(|parameter| match parameter["$ref"].as_str() {
         Some(pointer) => description.pointer(pointer.trim_start_matches('#')).unwrap(),
@@ -42,7 +42,7 @@ fn names(parameters: &[&Value], place: &str) -> BTreeSet<String> {
 async fn it_has_what_is_served_and_nothing_else() {
     let description = description(&Stage::new()).await;
     assert_eq!(description["openapi"], "3.1.0");
-    let served = Address::ALL.into_iter().map(Address::template).chain([OPENAPI_PATH]);
+    let served = ApiAddress::ALL.into_iter().map(ApiAddress::template).chain([OPENAPI_PATH]);
     let described: BTreeSet<&str> = description["paths"].as_object().unwrap().keys().map(String::as_str).collect();
     assert_eq!(described, served.collect::<BTreeSet<&str>>());
     let mut operations = BTreeSet::new();
@@ -68,7 +68,7 @@ fn the_python_client_has_a_method_for_each_operation() {
 async fn it_has_every_parameter_that_is_taken_and_no_other() {
     let stage = Stage::with(MarketPresence::Ruling, true, false);
     let description = description(&stage).await;
-    for address in Address::ALL {
+    for address in ApiAddress::ALL {
         let parameters = parameters(&description, address);
         let parts: BTreeSet<String> = address
             .template()
@@ -86,7 +86,7 @@ async fn it_has_every_parameter_that_is_taken_and_no_other() {
         let repeated: BTreeSet<&str> = repeated.map(|parameter| parameter["name"].as_str().unwrap()).collect();
         assert_eq!(repeated, address.repeated().iter().copied().collect::<BTreeSet<&str>>(), "{address:?}");
         // A stream never ends, and a plan is for administrators.
-        let is_tried = !matches!(address, Address::Events | Address::PolicyPlan);
+        let is_tried = !matches!(address, ApiAddress::Events | ApiAddress::PolicyPlan);
         let queried = parameters.iter().filter(|parameter| parameter["in"] == "query" && is_tried);
         for parameter in queried {
             let Some(example) = parameter["example"].as_str() else { continue };

@@ -1,11 +1,11 @@
 //! What is private is in no answer to a stranger.
 
-use super::super::address::Address;
+use super::super::address::ApiAddress;
 use super::stage::{PRIVATE, Stage};
 use super::{MarketPresence, job_id};
 
 /// An address with its parts filled in.
-pub(super) fn path_of(address: Address) -> String {
+pub(super) fn path_of(address: ApiAddress) -> String {
     let job = job_id(2).to_string();
     let parts = [
         ("{job}", job.as_str()),
@@ -25,7 +25,7 @@ async fn strangers_see_no_money_in_any_form() {
     let public = Stage::with(MarketPresence::Ruling, true, false);
     let mut seen_in_public = Vec::new();
     // The rows of the stream are those of lists.
-    for address in Address::ALL.into_iter().filter(|address| *address != Address::Events) {
+    for address in ApiAddress::ALL.into_iter().filter(|address| *address != ApiAddress::Events) {
         for form in ["", "?format=csv", "?pretty"] {
             if form == "?format=csv" && !address.is_list() {
                 continue;

@@ -6,7 +6,7 @@ use crate::api::{
 };
 use crate::market::Share;
 use crate::model::{JobId, Kind, OrderClass, PerKind, PerPool};
-use crate::views::{QueueShare, TickShares};
+use crate::views::{TickShare, TickShares};
 
 use super::stage::{START_MS, credits};
 
@@ -80,7 +80,7 @@ pub(super) fn explanation(job: JobId) -> Explanation {
 
 /// Alice and carol bought slots at two ticks, the second as the first.
 pub(super) fn ticks() -> Vec<TickShares> {
-    let sold = |queue: &str, rate: &str, price: &str, maps| QueueShare {
+    let sold = |queue: &str, rate: &str, price: &str, maps| TickShare {
         queue: queue.parse().unwrap(),
         share: Share::new(credits(rate), credits(price)),
         quota: PerPool::new(maps, 1, 0),

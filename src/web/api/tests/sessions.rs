@@ -2,7 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
-use super::super::address::Address;
+use super::super::address::ApiAddress;
 use super::private::path_of;
 use super::stage::{PRIVATE, START_MS, Stage, accepted, attempt_ended};
 use super::stream::{next, until};
@@ -11,7 +11,7 @@ use crate::model::AttemptState;
 
 /// Every answer but the stream, in every form.
 fn paths() -> impl Iterator<Item = String> {
-    let answering = Address::ALL.into_iter().filter(|address| *address != Address::Events);
+    let answering = ApiAddress::ALL.into_iter().filter(|address| *address != ApiAddress::Events);
     answering.flat_map(|address| {
         let forms: &[&str] = if address.is_list() { &["", "?format=csv"] } else { &["", "?pretty"] };
         forms.iter().map(move |form| format!("{}{form}", path_of(address)))

@@ -234,7 +234,8 @@ impl<'a> Members<'a> {
             if !names.insert(name.as_str()) {
                 is_good = self.refuse_at(name, "the member is repeated");
             } else if !self.known.contains(&name.as_str()) {
-                is_good = self.refuse_at(name, format_args!("the member is unknown; known are {}", Known(&self.known)));
+                is_good =
+                    self.refuse_at(name, format_args!("the member is unknown; known are {}", NameList(&self.known)));
             }
         }
         is_good
@@ -242,9 +243,9 @@ impl<'a> Members<'a> {
 }
 
 /// Names with commas, put together only when they are shown.
-struct Known<'a>(&'a [&'static str]);
+struct NameList<'a>(&'a [&'static str]);
 
-impl Display for Known<'_> {
+impl Display for NameList<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0.join(", "))
     }

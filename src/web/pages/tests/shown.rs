@@ -22,7 +22,7 @@ use crate::web::pages::job_records::{conf_page, counters_page, events_page};
 use crate::web::pages::overview::{OverviewJobs, overview_page};
 use crate::web::pages::page::Page;
 use crate::web::pages::piece::{Piece, iso_text};
-use crate::web::pages::search::{Found, search};
+use crate::web::pages::search::{SearchResult, search};
 use crate::web::pages::viewer::View;
 use crate::web::pages::{health, jobs, market, policy, queues, workers};
 use crate::web::pictures::Mark;
@@ -481,8 +481,8 @@ fn a_search_leads_to_what_has_the_name() {
     let view = private();
     let jobs = snapshot().jobs;
     let address = |text: &str| match search(&view, text, &jobs) {
-        Found::Address(address) => address,
-        Found::Page(page) => page.title,
+        SearchResult::Address(address) => address,
+        SearchResult::Page(page) => page.title,
     };
     assert_eq!(address("job_202611211200_0002"), "/jobs/job_202611211200_0002");
     assert_eq!(address("attempt_202611211200_0002_m_000001_0"), "/attempts/attempt_202611211200_0002_m_000001_0");

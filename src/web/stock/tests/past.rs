@@ -52,8 +52,9 @@ fn counters_of_page(page: &str) -> Vec<crate::web::stock::StockCounterGroup> {
         }
         let counter = crate::web::stock::StockCounter {
             name: text(cells[0]),
-            of_kind: crate::model::PerKind::new(number(cells[1]), number(cells[2])),
-            total: number(cells[3]),
+            map_value: number(cells[1]),
+            reduce_value: number(cells[2]),
+            total_value: number(cells[3]),
         };
         groups.last_mut().unwrap().counters.push(counter);
     }

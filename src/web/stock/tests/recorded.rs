@@ -5,7 +5,7 @@ use crate::model::{AttemptState, PerKind, Priority, RunState};
 
 use super::stage::{Recorded, at, attempt, counters_of, job, queue, row, tally, tracker};
 use super::tokens::tokens;
-use crate::web::stock::{StockGraph, StockJob, StockPastJob, StockPastJobs, StockTask};
+use crate::web::stock::{StockGraph, StockJob, StockPastJob, StockPastJobs, StockTally, StockTask};
 
 macro_rules! recorded {
     ($name:literal) => {
@@ -45,7 +45,7 @@ fn looked_up(job: &mut StockJob) {
     let counters = job.counters.iter_mut().flat_map(|group| &mut group.counters);
     let is_displayed = |name: &str| name.contains(' ');
     for counter in counters.filter(|counter| is_displayed(&counter.name)) {
-        counter.of_kind = PerKind::default();
+        (counter.map_value, counter.reduce_value) = (0, 0);
     }
 }
 
@@ -66,9 +66,8 @@ fn fails() -> StockJob {
                        task_202611220350_0002_m_000000"
             .to_owned(),
         progress: PerKind::new(1.0, 1.0),
-        work: PerKind::new(tally(2, 0, 0, 0, 2), tally(0, 0, 0, 0, 0)),
+        work: PerKind::new(StockTally { failed_attempts: 3, ..tally(2, 0, 0, 0, 2) }, tally(0, 0, 0, 0, 0)),
         cleanup: tally(2, 0, 0, 1, 1),
-        bad_ends: PerKind::new((3, 0), (0, 0)),
         counters: counters_of(recorded!("jobdetails-failed.json")),
         ..job(2, "fails & ends", RunState::Failed)
     }

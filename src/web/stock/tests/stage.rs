@@ -16,13 +16,14 @@ use crate::engine::{
 use crate::http::{LocalCaller, ServedNames, WebLimits};
 use crate::market::{HistoryPage, ReportRequest, StatementPage};
 use crate::model::{AttemptState, JobId, Kind, PastSearch, PerKind, Priority, QueueName, RunState, TaskId};
+use crate::views::ListedState;
 use crate::web::applications::ApplicationOwner;
 use crate::web::owner::{Health, JobChange, LedgerUnreadable, MarketPresence, Owner, OwnerGone};
 use crate::web::state::{ServedPorts, WebState};
 use crate::web::stock::{
-    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockHistoryPlace,
-    StockJob, StockOwner, StockPast, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask,
-    StockTasks, TASKS_PER_PAGE, TaskFilter, TaskList,
+    FailureFilter, StockAttempt, StockAttempts, StockCounter, StockCounterGroup, StockFailures, StockJob, StockOwner,
+    StockPast, StockPastJobs, StockPlace, StockRead, StockSettings, StockTally, StockTask, StockTasks, TASKS_PER_PAGE,
+    TaskFilter, TaskList,
 };
 
 /// 22 November 2026, 03:50:00 UTC.
@@ -126,7 +127,7 @@ impl Recorded {
 }
 
 pub(super) fn tally(total: u32, pending: u32, running: u32, finished: u32, killed: u32) -> StockTally {
-    StockTally { total, pending, running, finished, killed }
+    StockTally { total, pending, running, finished, killed, ..StockTally::default() }
 }
 
 /// A job of the recorded run.
@@ -151,7 +152,6 @@ pub(super) fn job(number: i32, name: &str, state: RunState) -> StockJob {
         work: PerKind::default(),
         setup: tally(2, 0, 0, 1, 1),
         cleanup: tally(2, 2, 0, 0, 0),
-        bad_ends: PerKind::default(),
         flaky: Vec::new(),
         counters: Vec::new(),
         graphs: PerKind::default(),
@@ -167,11 +167,9 @@ pub(super) fn counters_of(body: &str) -> Vec<StockCounterGroup> {
         let counters = group.get("jobCountersInfo").or_else(|| group.get("taskCountersInfo")).unwrap();
         let counters = counters.as_array().unwrap().iter().map(|counter| StockCounter {
             name: counter["name"].as_str().unwrap().to_owned(),
-            of_kind: PerKind::new(
-                number(counter, "mapValue").unwrap_or(0),
-                number(counter, "reduceValue").unwrap_or(0),
-            ),
-            total: number(counter, "totalValue").or_else(|| number(counter, "value")).unwrap(),
+            map_value: number(counter, "mapValue").unwrap_or(0),
+            reduce_value: number(counter, "reduceValue").unwrap_or(0),
+            total_value: number(counter, "totalValue").or_else(|| number(counter, "value")).unwrap(),
         });
         StockCounterGroup { name: group["groupName"].as_str().unwrap().to_owned(), counters: counters.collect() }
     });
@@ -228,12 +226,12 @@ pub(super) fn attempt(id: &str, state: AttemptState, (host, port): (&str, u16), 
         sort_ms: 0,
         finish_ms: if state == AttemptState::Running { 0 } else { started_ms },
         diagnostics: Vec::new(),
-        tracker: StockPlace {
-            name: format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
-            host: Some(host.to_owned()),
-            http_port: port,
-            node: format!("/default-rack/{host}"),
-        },
+        tracker: StockPlace::new(
+            format!("tracker_{host}:streaming_only/127.0.0.1:{port}"),
+            Some(host.to_owned()),
+            port,
+            format!("/default-rack/{host}"),
+        ),
         cleanup_tracker: None,
         counters: 0,
     }
@@ -248,11 +246,11 @@ impl StockOwner for Recorded {
         Ok(self.lets_see(viewer.as_ref()).map(|()| self.past_job.clone().filter(|past| past.job.id == job)))
     }
 
-    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<StockHistoryPlace> {
+    async fn stock_history_place(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Option<String>> {
         let past = self.past_job.as_ref().filter(|past| past.job.id == job);
-        let over = past.map(|past| StockHistoryPlace::Over { log_file: past.log_file.clone() });
+        let over = past.map(|past| Some(past.log_file.clone()));
         let is_known = self.jobs.iter().any(|known| known.id == job);
-        Ok(self.lets_see(viewer.as_ref()).map(|()| over.or(is_known.then_some(StockHistoryPlace::NotOver))))
+        Ok(self.lets_see(viewer.as_ref()).map(|()| over.or(is_known.then_some(None))))
     }
 
     async fn stock_history_file(&self, job: JobId, viewer: Option<Caller>) -> StockRead<Vec<u8>> {
@@ -288,8 +286,8 @@ impl StockOwner for Recorded {
         let kind = if list == TaskList::Work(Kind::Reduce) { Kind::Reduce } else { Kind::Map };
         let of_list = |task: &&StockTask| match filter {
             TaskFilter::All => true,
-            TaskFilter::Running => task.finish_ms == 0,
-            TaskFilter::Completed => task.finish_ms > 0,
+            TaskFilter::Listed(ListedState::Running) => task.finish_ms == 0,
+            TaskFilter::Listed(ListedState::Complete) => task.finish_ms > 0,
             _ => false,
         };
         let tasks: Vec<_> = self.tasks.iter().filter(|task| task.id.kind == kind).filter(of_list).cloned().collect();

@@ -6,7 +6,7 @@ use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{
-    Form, QueueRow, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
+    OutputForm, ShownQueue, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
 };
 use super::statement_text::{render_csv, render_statement};
 use super::terminal::print_error;
@@ -183,7 +183,7 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
             request(market, query)?;
             let rows = rows_now(market, Some(queue))?;
             Ok(match (market.form(), rows.first()) {
-                (Form::Json, Some(row)) => json(row),
+                (OutputForm::Json, Some(row)) => json(row),
                 _ => render_queues(&rows, market.form()),
             })
         }
@@ -208,7 +208,7 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
 fn list(market: &MarketArguments) -> Result<String, MarketCommandError> {
     let mut rows = rows_now(market, None)?;
     if rows.is_empty() {
-        rows = request(market, "infos".to_owned())?.queues.into_iter().map(QueueRow::from).collect();
+        rows = request(market, "infos".to_owned())?.queues.into_iter().map(ShownQueue::from).collect();
     }
     Ok(render_queues(&rows, market.form()))
 }
@@ -222,8 +222,8 @@ fn info(queue: Option<&str>, market: &MarketArguments) -> Result<String, MarketC
         None => only(request(market, query)?, queue).into(),
     };
     Ok(match market.form() {
-        Form::Json => json(&row),
-        Form::Table => render_queues(&[row], Form::Table),
+        OutputForm::Json => json(&row),
+        OutputForm::Table => render_queues(&[row], OutputForm::Table),
     })
 }
 
@@ -257,9 +257,9 @@ fn pause(market: &MarketArguments, queue: &str, is_on: bool) -> Result<String, M
     let changed = client.pause(&target, is_on, &user, signer.as_ref().ok());
     wait_for(async { changed.await.map_err(|error| market.signed_error(error)) })?;
     Ok(match market.form() {
-        Form::Json => json(&serde_json::json!({ "queue": queue, "is_paused": is_on })),
-        Form::Table if is_on => format!("{queue} is paused: it accepts jobs and starts nothing of them\n"),
-        Form::Table => format!("{queue} starts jobs again\n"),
+        OutputForm::Json => json(&serde_json::json!({ "queue": queue, "is_paused": is_on })),
+        OutputForm::Table if is_on => format!("{queue} is paused: it accepts jobs and starts nothing of them\n"),
+        OutputForm::Table => format!("{queue} starts jobs again\n"),
     })
 }
 
@@ -301,12 +301,12 @@ fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, Mark
 }
 
 /// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
-fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<QueueRow>, MarketCommandError> {
+fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<ShownQueue>, MarketCommandError> {
     let signer = market.signer()?;
     let client = market.client()?;
     let asked = async { client.queue_statuses(queue, &signer).await.map_err(|error| market.signed_error(error)) };
     match wait_for(asked) {
-        Ok(queues) => Ok(queues.into_iter().map(QueueRow::from).collect()),
+        Ok(queues) => Ok(queues.into_iter().map(ShownQueue::from).collect()),
         Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Vec::new()),
         Err(error) => Err(error),
     }

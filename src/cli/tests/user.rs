@@ -5,6 +5,7 @@ use std::path::Path;
 
 use clap::Parser;
 
+use crate::cli::exit_code::HasExitCode;
 use crate::lifecycle::retiring_path;
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::exit_code::WRONG_USAGE;
+use crate::cli::exit_code::{HasExitCode, WRONG_USAGE};
 use crate::cli::market_command::MarketCommandError;
 use crate::cli::serve::ConfigurationArguments;
 use crate::config::ConfigError;
@@ -195,9 +195,9 @@ impl From<MarketCommandError> for UserFailure {
     }
 }
 
-impl UserFailure {
+impl HasExitCode for UserFailure {
     /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) | Self::NotAdministrator { .. } => WRONG_USAGE,
             Self::Queue { source, .. } | Self::Argument(source) => source.exit_code(),

@@ -106,13 +106,11 @@ pub(crate) fn shell_word(command: &str) -> Option<&str> {
 
 impl ShippedFile {
     /// A file under its own name.
-    #[must_use]
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, name: None }
     }
 
     /// Parses `PATH` or `PATH#NAME`; a file whose own name has the `#` is that file.
-    #[must_use]
     pub(crate) fn parse(text: &str) -> Self {
         match text.rsplit_once('#') {
             Some((path, name)) if !Path::new(text).exists() && !path.is_empty() && !name.is_empty() => {
@@ -132,7 +130,6 @@ impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
     /// Parses the stock tool's argument: `NONE`, here in small letters too, `aggregate`, the identity's class name, or a command.
-    #[must_use]
     pub(crate) fn parse(text: &str) -> Self {
         match text {
             none if none.eq_ignore_ascii_case("NONE") => Self::None,

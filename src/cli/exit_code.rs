@@ -8,7 +8,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::config::ConfigError;
 use crate::config::settings::UnknownScheduler;
+use crate::fs::FsError;
 use crate::lifecycle::ControlError;
+use crate::market::AclEditError;
 
 /// Any failure that none of the others is.
 pub(super) const FAILED: u8 = 1;
@@ -69,6 +71,18 @@ impl HasExitCode for ConfigError {
 }
 
 impl HasExitCode for UnknownScheduler {
+    fn exit_code(&self) -> u8 {
+        WRONG_USAGE
+    }
+}
+
+impl HasExitCode for FsError {
+    fn exit_code(&self) -> u8 {
+        FAILED
+    }
+}
+
+impl HasExitCode for AclEditError {
     fn exit_code(&self) -> u8 {
         WRONG_USAGE
     }

@@ -1,7 +1,7 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
 use crate::api::{MovementReason, Statement};
-use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
+use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, PauseOf, QueueLine, Signer};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
@@ -102,32 +102,11 @@ pub(crate) enum QueueCommand {
         market: MarketArguments,
     },
     /// Remove a queue without unfinished jobs, and take its money out (administrators only)
-    Remove {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Remove(OneQueueArguments),
     /// Pause a queue: it accepts jobs and starts nothing of them until you resume it (administrators only)
-    Pause {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Pause(OneQueueArguments),
     /// Let a paused queue start jobs again (administrators only)
-    Resume {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Resume(OneQueueArguments),
     /// Quote a rate: share and slots at the next tick, and how long the money would last
     Quote {
         /// Queue name
@@ -155,6 +134,17 @@ pub(crate) enum QueueCommand {
         #[command(flatten)]
         market: MarketArguments,
     },
+}
+
+/// A queue, and nothing else.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OneQueueArguments {
+    /// Queue name
+    #[arg(value_name = "QUEUE")]
+    queue: String,
+    /// Server, signer, output form.
+    #[command(flatten)]
+    market: MarketArguments,
 }
 
 pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
@@ -188,12 +178,12 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
             })
         }
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
-        QueueCommand::Remove { queue, market } => {
+        QueueCommand::Remove(OneQueueArguments { queue, market }) => {
             request(market, format!("removeQueue={}", escaped(queue)))?;
             Ok(render_removed(queue, taken_out(market, queue), market.form()))
         }
-        QueueCommand::Pause { queue, market } => pause(market, queue, true),
-        QueueCommand::Resume { queue, market } => pause(market, queue, false),
+        QueueCommand::Pause(OneQueueArguments { queue, market }) => pause(market, queue, true),
+        QueueCommand::Resume(OneQueueArguments { queue, market }) => pause(market, queue, false),
         QueueCommand::Quote { queue, rate, market } => {
             let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
             Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
@@ -233,10 +223,7 @@ fn statement(
     market: &MarketArguments,
 ) -> Result<Statement, MarketCommandError> {
     let since_ms = since.map(parse_time_ms).transpose()?;
-    let signer = market.signer()?;
-    let client = market.client()?;
-    let request = client.statement(queue, since_ms, &signer);
-    wait_for(async { request.await.map_err(|error| market.signed_error(error)) })
+    ask_signed(market, async |client, signer| client.statement(queue, since_ms, signer).await)
 }
 
 /// What left the market with a queue that has just been removed; none where the server has no statement of it.
@@ -295,17 +282,21 @@ fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String
 }
 
 fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
-    let signer = market.signer()?;
-    let client = market.client()?;
-    wait_for(async { client.request_signed(&query, &signer).await.map_err(|error| market.signed_error(error)) })
+    ask_signed(market, async |client, signer| client.request_signed(&query, signer).await)
+}
+
+/// The answer to what is signed; a denial names the signer and the key.
+fn ask_signed<T>(
+    market: &MarketArguments,
+    ask: impl AsyncFnOnce(&MarketClient, &Signer) -> Result<T, MarketClientError>,
+) -> Result<T, MarketCommandError> {
+    let (signer, client) = (market.signer()?, market.client()?);
+    wait_for(async { ask(&client, &signer).await.map_err(|error| market.signed_error(error)) })
 }
 
 /// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
 fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<ShownQueue>, MarketCommandError> {
-    let signer = market.signer()?;
-    let client = market.client()?;
-    let asked = async { client.queue_statuses(queue, &signer).await.map_err(|error| market.signed_error(error)) };
-    match wait_for(asked) {
+    match ask_signed(market, async |client, signer| client.queue_statuses(queue, signer).await) {
         Ok(queues) => Ok(queues.into_iter().map(ShownQueue::from).collect()),
         Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Vec::new()),
         Err(error) => Err(error),

@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FileUri, ScriptFault, script_fault};
-use crate::model::edit_distance;
+use crate::model::{edit_distance, named};
 use crate::streaming::command_line::unclosed_quote;
 
 /// Processing of the map output.
@@ -172,6 +172,9 @@ impl InputFormat {
     }
 }
 
+// The begins of the names of its classes.
+named!(RecordForm { Text = "Text", RawBytes = "RawBytes", TypedBytes = "TypedBytes" });
+
 impl RecordForm {
     /// What a property names; text if it is not set. What is none is refused with the other values of the job.
     fn of(properties: &BTreeMap<String, String>, key: &Key) -> Self {
@@ -179,15 +182,6 @@ impl RecordForm {
             Some("rawbytes") => Self::RawBytes,
             Some("typedbytes") => Self::TypedBytes,
             _ => Self::Text,
-        }
-    }
-
-    /// Begin of the names of its classes.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "Text",
-            Self::RawBytes => "RawBytes",
-            Self::TypedBytes => "TypedBytes",
         }
     }
 

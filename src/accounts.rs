@@ -38,7 +38,6 @@ pub(crate) enum LookupError {
 }
 
 /// Whether a name may be passed to `id`, which takes a number as a user id: a user named 0 would be in the groups of root.
-#[must_use]
 pub(crate) fn is_plain(user: &str) -> bool {
     let is_first = |first: char| first.is_alphabetic() || first == '_';
     let is_next = |next: char| next.is_alphanumeric() || "._-@$".contains(next);
@@ -46,7 +45,6 @@ pub(crate) fn is_plain(user: &str) -> bool {
 }
 
 /// Runs `id -u`; `None` if this machine does not know the name.
-#[must_use]
 pub(crate) fn query_uid(program: &str, user: &str) -> Option<u32> {
     let ran = program::run(Command::new(program).args(["-u", "--", user]), TIMEOUT, MAX_OUTPUT_BYTES);
     match ran {
@@ -59,12 +57,10 @@ pub(crate) fn query_uid(program: &str, user: &str) -> Option<u32> {
 }
 
 /// Those of some user names that this machine and its directory servers do not know; none where they cannot be asked.
-#[must_use]
 pub(crate) fn unknown_users(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("passwd", names)
 }
 
-#[must_use]
 pub(crate) fn unknown_groups(names: &BTreeSet<&str>) -> BTreeSet<String> {
     unknown("group", names)
 }

@@ -168,7 +168,7 @@ impl From<std::io::Error> for RunFailure {
 
 /// Reads both outputs until the program closes them, and those that it started.
 fn read_outputs(child: &mut Child, deadline: Instant, max_bytes: usize) -> Result<(Vec<u8>, Vec<u8>), RunFailure> {
-    let (mut stdout, mut stderr) = (Output::of(child.stdout.take())?, Output::of(child.stderr.take())?);
+    let (mut stdout, mut stderr) = (ProgramPipe::of(child.stdout.take())?, ProgramPipe::of(child.stderr.take())?);
     let mut life = Life::of(child, deadline);
     loop {
         let mut open: Vec<PollFd<'_>> = stdout.poll().into_iter().chain(stderr.poll()).collect();
@@ -221,12 +221,12 @@ impl Life {
 }
 
 /// One output of a program.
-struct Output<R> {
+struct ProgramPipe<R> {
     pipe: Option<R>,
     bytes: Vec<u8>,
 }
 
-impl<R: Read + AsFd> Output<R> {
+impl<R: Read + AsFd> ProgramPipe<R> {
     fn of(pipe: Option<R>) -> std::io::Result<Self> {
         if let Some(pipe) = &pipe {
             fcntl_setfl(pipe, fcntl_getfl(pipe)? | OFlags::NONBLOCK)?;

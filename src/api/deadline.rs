@@ -3,6 +3,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::named;
+
 use super::exact_decimal::ExactDecimal;
 
 /// The deadline of a job, and what it counts on. The job's `state` is `ON_TIME`, `AT_RISK` or `LATE`.
@@ -96,14 +98,4 @@ pub struct WhatIfAnswer {
     pub(crate) late_by_ms: Option<i64>,
 }
 
-impl CostSource {
-    /// As pages and texts name it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Job => "job",
-            Self::History => "history",
-            Self::Tasks => "tasks",
-            Self::System => "system",
-        }
-    }
-}
+named!(CostSource { Job = "job", History = "history", Tasks = "tasks", System = "system" });

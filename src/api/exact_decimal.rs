@@ -18,7 +18,6 @@ pub(crate) struct ExactDecimalError(String);
 
 impl ExactDecimal {
     /// With one decimal, half up, as pages show it.
-    #[must_use]
     pub(crate) fn to_tenths(self) -> String {
         let tenths = self.0.0.saturating_add(50_000) / 100_000;
         format!("{}.{}", tenths / 10, tenths % 10)

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{JobId, Kind, PerKind, RunState};
+use crate::model::{JobId, Kind, PerKind, RunState, named};
 
 use super::pending_reason::PendingReason;
 
@@ -85,6 +85,8 @@ pub(crate) struct TaskTally {
     pub(crate) stopped: u32,
 }
 
+named!(JobState { Prep = "PREP", Running = "RUNNING", Succeeded = "SUCCEEDED", Failed = "FAILED", Killed = "KILLED" });
+
 impl JobState {
     pub(crate) const fn of(state: RunState) -> Self {
         match state {
@@ -93,17 +95,6 @@ impl JobState {
             RunState::Succeeded => Self::Succeeded,
             RunState::Failed => Self::Failed,
             RunState::Killed => Self::Killed,
-        }
-    }
-
-    /// Hadoop's name.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Prep => "PREP",
-            Self::Running => "RUNNING",
-            Self::Succeeded => "SUCCEEDED",
-            Self::Failed => "FAILED",
-            Self::Killed => "KILLED",
         }
     }
 

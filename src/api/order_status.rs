@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, JobId, PerKind};
+use crate::model::{Credits, JobId, PerKind, named};
 
 /// A standing order for a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,17 +38,9 @@ pub(crate) enum OrderState {
     Spent,
 }
 
-impl OrderState {
-    /// As texts name it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::New => "NEW",
-            Self::OnTime => "ON_TIME",
-            Self::AtRisk => "AT_RISK",
-            Self::Spent => "SPENT",
-        }
-    }
+named!(OrderState { New = "NEW", OnTime = "ON_TIME", AtRisk = "AT_RISK", Spent = "SPENT" });
 
+impl OrderState {
     /// How an order stands whose job still costs so much.
     #[must_use]
     pub(crate) fn at_cost(self, cost: Credits, max_cost: Option<Credits>, budget: Option<Credits>) -> Self {
@@ -96,7 +88,6 @@ impl OrderQuote {
     }
 
     /// Whether it costs more than the job may, or than the queue can pay.
-    #[must_use]
     pub(crate) fn is_beyond(&self, max_cost: Option<Credits>) -> bool {
         [max_cost, self.budget].into_iter().flatten().any(|most| self.cost > most)
     }

@@ -297,19 +297,16 @@ pub enum NearLevel {
 
 impl PendingReason {
     /// Its name in JSON, such as `quota_full`.
-    #[must_use]
     pub(crate) fn name(&self) -> Option<String> {
         Some(serde_json::to_value(self).ok()?.get("reason")?.as_str()?.to_owned())
     }
 
     /// Whether what waits counts in no price and buys nothing, whatever its queue bids.
-    #[must_use]
     pub(crate) fn is_out_of_the_market(&self) -> bool {
         matches!(self, Self::NoWorkerCanRun { .. } | Self::Held { .. } | Self::QueuePaused { .. })
     }
 
     /// Whether it says what a queue has bought, bids or owns: while a market rules, these numbers give a rate away.
-    #[must_use]
     pub(crate) fn is_of_market(&self) -> bool {
         matches!(
             self,

@@ -142,7 +142,6 @@ pub struct PlayedEnd {
 
 impl PlayComparison {
     /// That jobs are refused as asked, and why the first is; none: none is.
-    #[must_use]
     pub(crate) fn refusal_sentence(&self) -> Option<String> {
         let why = self.asked.first_refusal.as_ref()?;
         let refused = match self.groups.last().map_or(0, |all| all.asked.refused) {
@@ -161,13 +160,11 @@ impl PlayFigures {
     }
 
     /// The hours of slots, with two decimals.
-    #[must_use]
     pub(crate) fn slot_hours_text(&self) -> String {
         format!("{}.{:02}", self.slot_ms / 3_600_000, self.slot_ms % 3_600_000 / 36_000)
     }
 
     /// How many deadlines were met, of how many.
-    #[must_use]
     pub(crate) fn deadlines_text(&self) -> String {
         if self.deadlines == 0 { "-".to_owned() } else { format!("{} of {}", self.deadlines_met, self.deadlines) }
     }
@@ -175,7 +172,6 @@ impl PlayFigures {
 
 impl ComparedJob {
     /// How long the job took to an end of it, with the state unless it succeeded.
-    #[must_use]
     pub(crate) fn end_text(&self, end: &PlayedEnd) -> String {
         match end.end_ms {
             Some(end_ms) if end.state == "SUCCEEDED" => self.span_text(end_ms),
@@ -185,7 +181,6 @@ impl ComparedJob {
     }
 
     /// How long after its submission the deadline is.
-    #[must_use]
     pub(crate) fn deadline_text(&self) -> String {
         self.deadline_ms.map_or_else(|| "-".to_owned(), |deadline_ms| self.span_text(deadline_ms))
     }
@@ -197,7 +192,6 @@ impl ComparedJob {
 
 impl PlayedEnd {
     /// Whether the deadline was met.
-    #[must_use]
     pub(crate) const fn met_text(&self) -> &'static str {
         match self.met {
             None => "-",
@@ -208,7 +202,6 @@ impl PlayedEnd {
 }
 
 /// A time, s with one decimal.
-#[must_use]
 pub(crate) fn tenths_text(ms: u64) -> String {
     format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
 }

@@ -191,13 +191,11 @@ fn names(jobs: &[JobId]) -> String {
 
 impl SwitchPlan {
     /// Whether nothing refuses the switch.
-    #[must_use]
     pub(crate) fn is_permitted(&self) -> bool {
         self.refusals.is_empty()
     }
 
     /// Whether the files of the ruling scheduler are read again, and no other takes over.
-    #[must_use]
     pub(crate) fn is_reread(&self) -> bool {
         self.from == self.to
     }
@@ -210,7 +208,6 @@ impl SwitchPlan {
     }
 
     /// What the switch would do, or why it is refused, a sentence each. `time` shows a moment, epoch ms.
-    #[must_use]
     pub fn sentences(&self, time: impl Fn(i64) -> String) -> Vec<String> {
         let mut lines = match self.is_reread() {
             true => vec![format!("{} rules: its files are read again", self.to)],
@@ -235,13 +232,11 @@ impl SwitchPlan {
 }
 
 /// The slots of the cluster, where workers have room for containers.
-#[must_use]
 pub(crate) fn room_sentence(slots: PerPool<u32>) -> Option<String> {
     (slots.container > 0).then(|| format!("the cluster has {}", pools(slots.slots(), Some(slots.container))))
 }
 
 /// A sentence for each group: its jobs, what it holds, what is due to it, its settings.
-#[must_use]
 pub(crate) fn group_sentences(groups: &[GroupStatus]) -> Vec<String> {
     // A cluster without applications is shown as in Hadoop, by slots alone.
     let has_any = groups.iter().any(|group| group.applications > 0 || group.container_slots > 0);

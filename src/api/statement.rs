@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::{Credits, QueueName};
+use crate::model::{Credits, QueueName, names};
 
 /// Why money moved, with the words of the ledger.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,38 +96,19 @@ pub struct Statement {
     pub has_earlier: bool,
 }
 
-impl MovementReason {
-    const ALL: [MovementReason; 7] = [
-        MovementReason::Endowment,
-        MovementReason::TopUp,
-        MovementReason::Charge,
-        MovementReason::Adjustment,
-        MovementReason::Closing,
-        MovementReason::Transfer,
-        MovementReason::Allowance,
-    ];
-
-    /// The word in JSON and in the ledger.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            MovementReason::Endowment => "endowment",
-            MovementReason::TopUp => "top_up",
-            MovementReason::Charge => "charge",
-            MovementReason::Adjustment => "adjustment",
-            MovementReason::Closing => "closing",
-            MovementReason::Transfer => "transfer",
-            MovementReason::Allowance => "allowance",
-        }
-    }
-
-    pub(crate) fn from_word(word: &str) -> Option<MovementReason> {
-        Self::ALL.into_iter().find(|reason| reason.as_str() == word)
-    }
-}
+names!(MovementReason {
+    Endowment = "endowment",
+    TopUp = "top_up",
+    Charge = "charge",
+    Adjustment = "adjustment",
+    Closing = "closing",
+    Transfer = "transfer",
+    Allowance = "allowance",
+});
 
 impl fmt::Display for MovementReason {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.as_str())
+        formatter.write_str(self.name())
     }
 }
 
@@ -137,10 +118,10 @@ mod tests {
 
     #[test]
     fn words_are_those_of_json() {
-        for reason in MovementReason::ALL {
+        for word in ["endowment", "top_up", "charge", "adjustment", "closing", "transfer", "allowance"] {
+            let reason = MovementReason::from_name(word).unwrap();
             assert_eq!(serde_json::to_string(&reason).unwrap(), format!("\"{reason}\""));
-            assert_eq!(MovementReason::from_word(reason.as_str()), Some(reason));
         }
-        assert_eq!(MovementReason::from_word("theft"), None);
+        assert_eq!(MovementReason::from_name("theft"), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::model::PerKind;
+use crate::model::{PerKind, named};
 
 /// One worker: a registered tracker, or a drained worker that is not connected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -71,20 +71,17 @@ pub struct Workers {
     pub(crate) has_more: bool,
 }
 
+named!(WorkerState {
+    Ok = "ok",
+    Graylisted = "graylisted",
+    Draining = "draining",
+    Unhealthy = "unhealthy",
+    Short = "short",
+    Silent = "silent",
+    Absent = "absent",
+});
+
 impl WorkerState {
     pub(crate) const ALL: [Self; 7] =
         [Self::Ok, Self::Graylisted, Self::Draining, Self::Unhealthy, Self::Short, Self::Silent, Self::Absent];
-
-    /// Its name in JSON and tables.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Graylisted => "graylisted",
-            Self::Draining => "draining",
-            Self::Unhealthy => "unhealthy",
-            Self::Short => "short",
-            Self::Silent => "silent",
-            Self::Absent => "absent",
-        }
-    }
 }

@@ -2,10 +2,10 @@
 
 use std::path::PathBuf;
 
-use crate::config::ConfigError;
 use crate::model::counted;
-use crate::store::{BackupSummary, StoreError, backup, database_in};
+use crate::store::{BackupSummary, backup, database_in};
 
+use super::exit_code::Failure;
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
 
@@ -23,28 +23,11 @@ pub(crate) struct BackupArguments {
     pub(crate) configuration: ConfigurationArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum BackupFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}")]
-    Store(#[from] StoreError),
-}
-
-impl BackupFailure {
-    /// The exit code: 2 for wrong usage or configuration, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) => 2,
-            Self::Store(_) => 1,
-        }
-    }
-}
-
-pub(crate) fn run(arguments: &BackupArguments) -> Result<String, BackupFailure> {
+/// Fails with 2 for wrong usage or configuration, 1 for any other failure.
+pub(crate) fn run(arguments: &BackupArguments) -> Result<String, Failure> {
     let database = database_in(&arguments.configuration.load_options().state_dir()?);
     let BackupSummary { last_fact, schema_version, jobs, unfinished_jobs, queues, bytes } =
-        backup(&database, &arguments.file)?;
+        backup(&database, &arguments.file).map_err(Failure::other)?;
     if arguments.json {
         return Ok(json(&serde_json::json!({
             "database": database, "file": arguments.file, "bytes": bytes, "last_fact": last_fact.0,

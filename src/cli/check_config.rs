@@ -20,7 +20,7 @@ use super::serve::ConfigurationArguments;
 use super::staging_line::staging_line;
 use super::tasktracker::run_as_line;
 
-pub(crate) use findings::{Findings, ShownSection, ShownValue};
+pub(crate) use findings::{ConfigFindings, ShownSection, ShownValue};
 
 /// Options of `check-config`.
 #[derive(Clone, Debug, clap::Args)]
@@ -47,7 +47,7 @@ pub(crate) struct CheckConfigArguments {
 
 /// The daemon whose configuration is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Daemon {
+pub(crate) enum CheckedDaemon {
     /// `serve`
     JobTracker,
     /// `tasktracker`
@@ -56,36 +56,34 @@ pub(crate) enum Daemon {
 
 /// Looks at this machine, as the start of each daemon would find it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Looks {
+pub(crate) struct MachineChecks {
     pub(crate) of_jobtracker: fn(&Settings) -> FileFindings,
     pub(crate) of_tracker: fn(&TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>),
 }
 
-const MACHINE: Looks = Looks { of_jobtracker: check_start, of_tracker: check_tracker };
+const MACHINE: MachineChecks = MachineChecks { of_jobtracker: check_start, of_tracker: check_tracker };
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Report {
+pub(crate) struct CheckReport {
     pub text: String,
     pub is_good: bool,
 }
 
-#[must_use]
-pub(crate) fn run(arguments: &CheckConfigArguments) -> Report {
-    let daemon = if arguments.tasktracker { Daemon::TaskTracker } else { Daemon::JobTracker };
+pub(crate) fn run(arguments: &CheckConfigArguments) -> CheckReport {
+    let daemon = if arguments.tasktracker { CheckedDaemon::TaskTracker } else { CheckedDaemon::JobTracker };
     let options = arguments.configuration.load_options();
     let of_jobtracker = if arguments.connect { check_start_connected } else { check_start };
-    let mut findings = check_config(&options, daemon, Looks { of_jobtracker, ..MACHINE });
+    let mut findings = check_config(&options, daemon, MachineChecks { of_jobtracker, ..MACHINE });
     if arguments.connect && !findings.is_good {
         let not_connected = || "their store: not connected to, because of the errors; correct them, then check again";
         findings.store.get_or_insert_with(|| not_connected().to_owned());
     }
     let text = if arguments.json { json(&findings) } else { findings.text(arguments.all) };
-    Report { text, is_good: findings.is_good }
+    CheckReport { text, is_good: findings.is_good }
 }
 
 /// Checks the configuration of `daemon` under the same options; `looks` find what a start on this machine would.
-#[must_use]
-pub(crate) fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) -> Findings {
+pub(crate) fn check_config(options: &LoadOptions, daemon: CheckedDaemon, looks: MachineChecks) -> ConfigFindings {
     let (configuration, _) = options.configuration_with_errors();
     let Loaded { mut warnings, errors, mut files, of_tracker } = daemon.load(options, &configuration, looks);
     files.leave_out_named(&errors);
@@ -105,8 +103,8 @@ pub(crate) fn check_config(options: &LoadOptions, daemon: Daemon, looks: Looks) 
     // Doors of a daemon that does not start are closed.
     let doors = if errors.is_empty() { daemon.open_doors(&configuration) } else { Vec::new() };
     let high_doors = doors.iter().filter(|door| door.severity == Severity::High).count();
-    Findings {
-        verdict: Findings::verdict(errors.len(), warnings.len() + high_doors),
+    ConfigFindings {
+        verdict: ConfigFindings::verdict(errors.len(), warnings.len() + high_doors),
         conf_dir: options.conf_dir.clone(),
         is_good: errors.is_empty(),
         set: configuration.written().count(),
@@ -139,13 +137,13 @@ fn read_tracker_settings(
     TaskTrackerSettings::read(configuration.clone(), options.conf_dir.is_some())
 }
 
-impl Daemon {
-    fn load(self, options: &LoadOptions, configuration: &Configuration, looks: Looks) -> Loaded {
+impl CheckedDaemon {
+    fn load(self, options: &LoadOptions, configuration: &Configuration, looks: MachineChecks) -> Loaded {
         let mut warnings = contradictions::of_tasktracker(configuration);
         let mut files = FileFindings::default();
         let mut of_tracker = (Vec::new(), Vec::new());
         let errors = match self {
-            Daemon::JobTracker => {
+            CheckedDaemon::JobTracker => {
                 let errors = Settings::all_errors(options);
                 let of_jobtracker = match Settings::load(options) {
                     Ok((settings, warnings)) => {
@@ -163,7 +161,7 @@ impl Daemon {
                 warnings.splice(0..0, of_jobtracker);
                 errors
             }
-            Daemon::TaskTracker => {
+            CheckedDaemon::TaskTracker => {
                 warnings.splice(0..0, configuration.warnings());
                 let mut errors = options.configuration_with_errors().1;
                 let keys = keys::SECTIONS.iter().flat_map(|section| self.keys(section));
@@ -185,48 +183,48 @@ impl Daemon {
     /// How the files of jobs reach it.
     fn staging(self, options: &LoadOptions) -> Option<String> {
         match self {
-            Daemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
-            Daemon::TaskTracker => None,
+            CheckedDaemon::JobTracker => Settings::load(options).ok().map(|(settings, _)| staging_line(&settings)),
+            CheckedDaemon::TaskTracker => None,
         }
     }
 
     /// Whose applications get containers.
     fn containers(self, options: &LoadOptions) -> Option<String> {
         match self {
-            Daemon::JobTracker => {
+            CheckedDaemon::JobTracker => {
                 Settings::load(options).ok().map(|(settings, _)| settings.application_keys().to_string())
             }
-            Daemon::TaskTracker => None,
+            CheckedDaemon::TaskTracker => None,
         }
     }
 
     fn open_doors(self, configuration: &Configuration) -> Vec<OpenDoor> {
         match self {
-            Daemon::JobTracker => open_doors::of_jobtracker(configuration),
-            Daemon::TaskTracker => open_doors::of_tasktracker(configuration),
+            CheckedDaemon::JobTracker => open_doors::of_jobtracker(configuration),
+            CheckedDaemon::TaskTracker => open_doors::of_tasktracker(configuration),
         }
     }
 
     /// The user as which a tasktracker that would start runs jobs.
     fn runs_as(self, options: &LoadOptions, configuration: &Configuration) -> Option<String> {
         let settings = match self {
-            Daemon::JobTracker => None,
-            Daemon::TaskTracker => read_tracker_settings(options, configuration).ok(),
+            CheckedDaemon::JobTracker => None,
+            CheckedDaemon::TaskTracker => read_tracker_settings(options, configuration).ok(),
         }?;
         Some(run_as_line(&settings.run_as, &settings.user))
     }
 
     fn not_acted_on(self, configuration: &Configuration, conf_dir: Option<&Path>) -> Vec<NotActedOn> {
         let mut found = match self {
-            Daemon::JobTracker => not_acted_on::of_jobtracker(configuration),
-            Daemon::TaskTracker => not_acted_on::of_tasktracker(configuration),
+            CheckedDaemon::JobTracker => not_acted_on::of_jobtracker(configuration),
+            CheckedDaemon::TaskTracker => not_acted_on::of_tasktracker(configuration),
         };
         found.extend(conf_dir.into_iter().flat_map(not_acted_on::of_environment));
         found
     }
 
     fn keys(self, section: &Section) -> impl Iterator<Item = &'static Key> + use<> {
-        let reads_all = self == Daemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
+        let reads_all = self == CheckedDaemon::JobTracker || is_of_jobs(section) || section.keys == keys::TRACKER;
         let keys = section.keys.iter().filter(move |key| reads_all || keys::READ_BY_TRACKER.contains(key));
         // The lists of protocols are in a file of their own, which the settings read.
         keys.filter(|key| !key.is_pattern() && !keys::POLICY.contains(key))
@@ -248,7 +246,7 @@ fn loaded_warnings(configuration: &Configuration, conf_dir: Option<&Path>) -> Ve
 }
 
 /// Each valid value that the daemon reads, by section; keys of jobs only if they are set.
-fn values(configuration: &Configuration, daemon: Daemon) -> Vec<ShownSection> {
+fn values(configuration: &Configuration, daemon: CheckedDaemon) -> Vec<ShownSection> {
     let shown = |section: &Section| {
         let of_jobs = is_of_jobs(section);
         let settings = daemon.keys(section).filter_map(|key| configuration.checked(key).ok().flatten());

@@ -28,7 +28,7 @@ pub(crate) struct CompleteNamesArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Named {
+enum NameKind {
     Job,
     Application,
     Queue,
@@ -51,7 +51,7 @@ fn is_plain_word(name: &str) -> bool {
 }
 
 /// What the word after these names.
-fn next_word(command: &Command, words: &[String]) -> Option<Named> {
+fn next_word(command: &Command, words: &[String]) -> Option<NameKind> {
     let (mut command, mut path, mut position) = (command, String::new(), 0);
     let mut words = words.iter();
     while let Some(word) = words.next() {
@@ -80,19 +80,19 @@ fn next_word(command: &Command, words: &[String]) -> Option<Named> {
     named_by(arg, &path)
 }
 
-fn named_by(arg: &Arg, path: &str) -> Option<Named> {
+fn named_by(arg: &Arg, path: &str) -> Option<NameKind> {
     match (arg.get_value_names()?.first()?.as_str(), path) {
-        ("JOB", _) => Some(Named::Job),
-        ("APPLICATION", _) => Some(Named::Application),
-        ("QUEUE" | "FROM" | "TO", _) => Some(Named::Queue),
-        ("WORKER", _) | ("NAME", " workers drain" | " workers resume") => Some(Named::Worker),
-        ("NAME", " scheduler plan" | " scheduler use") => Some(Named::Scheduler),
+        ("JOB", _) => Some(NameKind::Job),
+        ("APPLICATION", _) => Some(NameKind::Application),
+        ("QUEUE" | "FROM" | "TO", _) => Some(NameKind::Queue),
+        ("WORKER", _) | ("NAME", " workers drain" | " workers resume") => Some(NameKind::Worker),
+        ("NAME", " scheduler plan" | " scheduler use") => Some(NameKind::Scheduler),
         _ => None,
     }
 }
 
-async fn names(named: Named, words: &[String]) -> Option<Vec<String>> {
-    if named == Named::Scheduler {
+async fn names(named: NameKind, words: &[String]) -> Option<Vec<String>> {
+    if named == NameKind::Scheduler {
         return Some(["fifo", "capacity", "fair", "constraint", "dynamic"].map(str::to_owned).to_vec());
     }
     let value = |option: &str| {
@@ -104,20 +104,20 @@ async fn names(named: Named, words: &[String]) -> Option<Vec<String>> {
         jobtracker: value("--jobtracker"),
         conf: value("--conf").map(PathBuf::from),
     };
-    if named == Named::Application {
+    if named == NameKind::Application {
         let client = client_of(&MarketArguments { place, ..MarketArguments::default() }).ok()?;
         let query = ApplicationQuery { states: Vec::new(), owner: None, queue: None, limit: MOST_NAMES };
         return Some(client.list(&query).await.ok()?.into_iter().map(|found| found.id.to_string()).collect());
     }
     let place = place.find(&[]).ok()?;
-    if named == Named::Worker {
+    if named == NameKind::Worker {
         let workers = place.http().market().workers().await.ok()?.workers;
         return Some(workers.into_iter().map(|worker| worker.worker).collect());
     }
     let user = SignerArguments::default().user().ok()?;
     let mut jobtracker = JobTrackerClient::new(place.rpc().await.ok()?.address, user);
     Some(match named {
-        Named::Job => jobtracker.job_ids().await.ok()?.into_iter().map(|job| job.to_string()).collect(),
+        NameKind::Job => jobtracker.job_ids().await.ok()?.into_iter().map(|job| job.to_string()).collect(),
         _ => jobtracker.queues().await.ok()?,
     })
 }
@@ -141,22 +141,22 @@ mod tests {
             next_word(&command, &words)
         };
         for (words, named) in [
-            ("job status", Some(Named::Job)),
-            ("job hold job_1_0001", Some(Named::Job)),
-            ("job status --server h:1", Some(Named::Job)),
+            ("job status", Some(NameKind::Job)),
+            ("job hold job_1_0001", Some(NameKind::Job)),
+            ("job status --server h:1", Some(NameKind::Job)),
             ("job status job_1_0001", None),
-            ("explain", Some(Named::Job)),
-            ("app status", Some(Named::Application)),
-            ("app kill application_1_0001", Some(Named::Application)),
-            ("app logs --server h:1", Some(Named::Application)),
+            ("explain", Some(NameKind::Job)),
+            ("app status", Some(NameKind::Application)),
+            ("app kill application_1_0001", Some(NameKind::Application)),
+            ("app logs --server h:1", Some(NameKind::Application)),
             ("app status application_1_0001", None),
-            ("queue pause", Some(Named::Queue)),
-            ("job submit --queue", Some(Named::Queue)),
+            ("queue pause", Some(NameKind::Queue)),
+            ("job submit --queue", Some(NameKind::Queue)),
             ("job submit --input", None),
-            ("queue transfer alice", Some(Named::Queue)),
+            ("queue transfer alice", Some(NameKind::Queue)),
             ("queue transfer alice bob", None),
-            ("workers drain", Some(Named::Worker)),
-            ("scheduler use", Some(Named::Scheduler)),
+            ("workers drain", Some(NameKind::Worker)),
+            ("scheduler use", Some(NameKind::Scheduler)),
             ("", None),
             ("job", None),
         ] {

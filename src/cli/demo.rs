@@ -4,7 +4,7 @@ use std::io::{BufWriter, stdin, stdout};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use crate::cli::exit_code::INTERRUPTED;
+use crate::cli::exit_code::{FAILED, INTERRUPTED};
 use crate::demo::{DemoEnd, DemoFailure, DemoOptions, word_task};
 
 /// Options of `demo`.
@@ -44,9 +44,7 @@ pub(crate) enum DemoTask {
     },
 }
 
-/// Exit code when counts or bill are wrong, or the demo fails.
-const FAILED: u8 = 1;
-
+/// Ends with 1 when counts or bill are wrong, or the demo fails.
 pub(crate) fn run(arguments: &DemoArguments) -> Result<ExitCode, DemoFailure> {
     let DemoArguments { keep, corpus_mb, maps, map_ms, miscount } = *arguments;
     let program = std::env::args().next().unwrap_or_else(|| "jobtracker".to_owned());

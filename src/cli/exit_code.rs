@@ -1,10 +1,19 @@
-//! Exit codes that several commands share, and the exit on wrong usage.
+//! Exit codes that several commands share, how a command fails, and the exit on wrong usage.
 
 use std::ffi::OsString;
+use std::fmt::Display;
 
 use clap::Command;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use crate::config::ConfigError;
+use crate::config::settings::UnknownScheduler;
+use crate::fs::FsError;
+use crate::lifecycle::ControlError;
+use crate::market::AclEditError;
+
+/// Any failure that none of the others is.
+pub(super) const FAILED: u8 = 1;
 /// Wrong usage or configuration, and a refusal.
 pub(super) const WRONG_USAGE: u8 = 2;
 /// A denial, and a missing signature.
@@ -13,6 +22,80 @@ pub(super) const DENIED: u8 = 3;
 pub(super) const UNREACHABLE: u8 = 4;
 /// Ctrl-C, as is usual for shells.
 pub(super) const INTERRUPTED: u8 = 130;
+
+/// How a command ends that has failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(super) code: u8,
+    /// For stderr.
+    pub(super) text: String,
+}
+
+/// An error that always ends a command with the same code.
+pub(crate) trait HasExitCode: Display {
+    fn exit_code(&self) -> u8;
+}
+
+impl Failure {
+    pub(super) fn new(code: u8, error: impl Display) -> Self {
+        Self { code, text: error.to_string() }
+    }
+
+    /// Of wrong usage or configuration, or refused.
+    pub(super) fn usage(error: impl Display) -> Self {
+        Self::new(WRONG_USAGE, error)
+    }
+
+    /// Any that is none of the others.
+    pub(super) fn other(error: impl Display) -> Self {
+        Self::new(FAILED, error)
+    }
+
+    /// Of a request that only the daemon's own machine can make.
+    pub(super) fn of_control(error: &ControlError) -> Self {
+        let text = format!("{error}; run this on the daemon's machine with its --conf, as its user or root");
+        Self::new(error.exit_code(), text)
+    }
+}
+
+impl<E: HasExitCode> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::new(error.exit_code(), error)
+    }
+}
+
+impl HasExitCode for ConfigError {
+    fn exit_code(&self) -> u8 {
+        WRONG_USAGE
+    }
+}
+
+impl HasExitCode for UnknownScheduler {
+    fn exit_code(&self) -> u8 {
+        WRONG_USAGE
+    }
+}
+
+impl HasExitCode for FsError {
+    fn exit_code(&self) -> u8 {
+        FAILED
+    }
+}
+
+impl HasExitCode for AclEditError {
+    fn exit_code(&self) -> u8 {
+        WRONG_USAGE
+    }
+}
+
+impl HasExitCode for ControlError {
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Unreached { .. } => UNREACHABLE,
+            Self::Unanswered(_) => FAILED,
+        }
+    }
+}
 
 /// Prints the error of a command line, and ends the process.
 pub(super) fn exit_with(error: clap::Error, words: &[OsString], command: Command) -> ! {

@@ -7,7 +7,7 @@ use crate::client::market::MarketClientError;
 use crate::model::{OrderClass, counted};
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, columns, json, lines, order_text};
+use super::market_text::{OutputForm, columns, json, lines, order_text};
 use super::pasted::pasted;
 use super::time_text::format_time;
 
@@ -42,8 +42,8 @@ pub(super) async fn explanation(job: &str, market: &MarketArguments) -> Result<E
 }
 
 /// The whole explanation.
-fn render_explanation(explanation: &Explanation, form: Form) -> String {
-    if form == Form::Json {
+fn render_explanation(explanation: &Explanation, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(explanation);
     }
     let mut text = head(explanation);
@@ -65,11 +65,11 @@ fn render_explanation(explanation: &Explanation, form: Form) -> String {
     text
 }
 
-pub(super) fn render_status(explanation: &Explanation, form: Form) -> String {
+pub(super) fn render_status(explanation: &Explanation, form: OutputForm) -> String {
     let Explanation { job, name, user, queue, state, tasks, cost, .. } = explanation;
     match form {
-        Form::Table => head(explanation),
-        Form::Json => json(&serde_json::json!({
+        OutputForm::Table => head(explanation),
+        OutputForm::Json => json(&serde_json::json!({
             "job": job, "name": name, "user": user, "queue": queue, "state": state, "tasks": tasks, "cost": cost,
         })),
     }
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn people_get_lines() {
-        insta::assert_snapshot!(render_explanation(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&explanation(), OutputForm::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -286,7 +286,7 @@ mod tests {
           last at 2026-11-18T11:06:40Z: 2 attempts, for 1 queue that had bought 4 more slots than it held
             queue alice: 4
         "#);
-        insta::assert_snapshot!(render_status(&explanation(), Form::Table), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), OutputForm::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -301,14 +301,14 @@ mod tests {
         let market = explanation.market.as_mut().unwrap();
         (market.bid, market.budget) = ("2".parse().unwrap(), "87.256789".parse().unwrap());
         market.moving.as_mut().unwrap().rate = "0.071428571429".parse().unwrap();
-        let text = render_explanation(&explanation, Form::Table);
+        let text = render_explanation(&explanation, OutputForm::Table);
         assert!(text.contains("queue bob: budget 87.26, bids 2.0, pays 0.5 for a slot"), "{text}");
         let least = "  its bid of 2.0 buys more than it holds; a rate of 0.0715 would do: 2 map and 0 reduce slots";
         assert!(text.contains(least) && !text.contains("0.0714"), "{text}");
-        assert!(render_explanation(&explanation, Form::Json).contains("\"0.071428571429\""));
+        assert!(render_explanation(&explanation, OutputForm::Json).contains("\"0.071428571429\""));
         explanation.why = vec![PendingReason::NotFunded { budget: "1".parse().unwrap(), bid: "2".parse().unwrap() }];
         explanation.preemption.as_mut().unwrap().for_queue = Some(PreemptedFor { short: 3, victims: 2 });
-        let text = render_explanation(&explanation, Form::Table);
+        let text = render_explanation(&explanation, OutputForm::Table);
         assert!(text.contains("  its budget does not pay its bid of 2.0; a rate of 0.0715 would buy: 2 map"), "{text}");
         assert!(
             text.contains("waits for 3 slots that it has bought: a round now would preempt 2 of other work"),
@@ -320,14 +320,14 @@ mod tests {
     fn without_market_and_preemption_nothing_is_said_of_them() {
         let market = explanation().market.map(|buyer| Buyer { moving: None, ..buyer });
         let stuck = Explanation { market, preemption: None, ..explanation() };
-        let text = render_explanation(&stuck, Form::Table);
+        let text = render_explanation(&stuck, OutputForm::Table);
         assert!(text.ends_with("  no affordable rate would buy more than it holds\n"), "{text}");
         let because = "a comparator of Java".to_owned();
         let nowhere = Explanation { why: vec![PendingReason::NoWorkerCanRun { workers: 1, because }], ..stuck.clone() };
-        let text = render_explanation(&nowhere, Form::Table);
+        let text = render_explanation(&nowhere, OutputForm::Table);
         assert!(!text.contains("would buy") && !text.contains("affordable"), "{text}");
         let fifo = Explanation { market: None, cost: None, ..stuck };
-        insta::assert_snapshot!(render_explanation(&fifo, Form::Table), @r#"
+        insta::assert_snapshot!(render_explanation(&fifo, OutputForm::Table), @r#"
         job_202611211200_0001 RUNNING: "word count" of bob in queue bob
           maps     2 of 9 done, 1 running, 6 waiting
           reduces  0 of 1 done, 0 running, 1 waiting
@@ -353,9 +353,9 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        let text = render_explanation(&explanation(), Form::Json);
+        let text = render_explanation(&explanation(), OutputForm::Json);
         assert_eq!(serde_json::from_str::<Explanation>(&text).unwrap(), explanation());
-        insta::assert_snapshot!(render_status(&explanation(), Form::Json), @r#"
+        insta::assert_snapshot!(render_status(&explanation(), OutputForm::Json), @r#"
         {
           "cost": "12.75",
           "job": "job_202611211200_0001",

@@ -5,8 +5,8 @@ use crate::cli::values::whole_number;
 use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, Signer};
 use crate::model::Credits;
 
-use super::exit_code::{DENIED, UNREACHABLE, WRONG_USAGE};
-use super::market_text::{Form, columns, json, lines, render_price, render_time};
+use super::exit_code::{DENIED, HasExitCode, UNREACHABLE, WRONG_USAGE};
+use super::market_text::{OutputForm, columns, json, lines, render_price, render_time};
 use super::place::{PlaceArguments, PlaceError};
 use super::signer::{SignerArguments, SignerError};
 use super::time_text::{InvalidTime, format_time, parse_time_ms};
@@ -57,13 +57,13 @@ pub(crate) enum MarketCommandError {
     System(#[from] std::io::Error),
 }
 
-impl MarketCommandError {
+impl HasExitCode for MarketCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
-            Self::Place(error) if error.is_unreachable() => UNREACHABLE,
+            Self::Place(error) => error.exit_code(),
             Self::Signer(error) => error.exit_code(),
-            Self::Place(_) | Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
+            Self::Argument { .. } | Self::Configuration(_) | Self::Time(_) => WRONG_USAGE,
             Self::Client(MarketClientError::Refused(_) | MarketClientError::Query(_)) => WRONG_USAGE,
             Self::Client(MarketClientError::Denied { .. }) | Self::Denied { .. } => DENIED,
             Self::Client(MarketClientError::Unreachable { .. } | MarketClientError::NoResult { .. })
@@ -120,8 +120,8 @@ impl MarketArguments {
         }
     }
 
-    pub(super) fn form(&self) -> Form {
-        if self.json { Form::Json } else { Form::Table }
+    pub(super) fn form(&self) -> OutputForm {
+        if self.json { OutputForm::Json } else { OutputForm::Table }
     }
 
     fn request(&self, query: &str) -> Result<MarketAnswer, MarketCommandError> {
@@ -178,8 +178,8 @@ pub(crate) fn time(arguments: &MarketArguments) -> Result<String, MarketCommandE
 const BAR: i128 = 30;
 
 /// The spans, newest last, each with a bar of its highest price.
-fn render_price_history(history: &PriceHistory, form: Form) -> String {
-    if form == Form::Json {
+fn render_price_history(history: &PriceHistory, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(history);
     }
     let highest = history.points.iter().map(|point| point.high).max().unwrap_or_default();
@@ -227,18 +227,18 @@ mod tests {
 
     #[test]
     fn people_get_bars() {
-        insta::assert_snapshot!(render_price_history(&history(), Form::Table), @"
+        insta::assert_snapshot!(render_price_history(&history(), OutputForm::Table), @"
         TIME                      PRICE  LOW  HIGH
         2026-11-18T11:06:40Z        1.5  0.0   3.0  #######
         2026-11-18T12:06:40Z  12.249998  1.5  12.5  ##############################
         2026-11-18T13:06:40Z        0.0  0.0   0.0
         ");
-        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), Form::Table), @"TIME  PRICE  LOW  HIGH");
+        insta::assert_snapshot!(render_price_history(&PriceHistory::default(), OutputForm::Table), @"TIME  PRICE  LOW  HIGH");
     }
 
     #[test]
     fn machines_get_json() {
-        let text = render_price_history(&history(), Form::Json);
+        let text = render_price_history(&history(), OutputForm::Json);
         assert_eq!(serde_json::from_str::<PriceHistory>(&text).unwrap(), history());
     }
 }

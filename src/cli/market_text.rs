@@ -11,14 +11,14 @@ use crate::model::{Credits, PerPool, Pool};
 use super::time_text::{format_period, format_time, nearest_second_ms};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum OutputForm {
     Table,
     Json,
 }
 
 /// A queue as it is now; as published at the last tick where the server says no more.
 #[derive(Debug, Default, Serialize)]
-pub(super) struct QueueRow {
+pub(super) struct ShownQueue {
     queue: String,
     budget: String,
     /// The rate that its owner has set for the next tick.
@@ -46,14 +46,14 @@ pub(super) struct QueueRow {
     orders: Vec<OrderStatus>,
 }
 
-impl QueueRow {
+impl ShownQueue {
     /// Slots that its containers hold, of those used.
     fn container_slots(&self) -> u32 {
         self.running.map_or(0, |running| running.container)
     }
 }
 
-impl From<QueueStatus> for QueueRow {
+impl From<QueueStatus> for ShownQueue {
     fn from(status: QueueStatus) -> Self {
         Self {
             queue: status.queue.to_string(),
@@ -74,22 +74,33 @@ impl From<QueueStatus> for QueueRow {
     }
 }
 
-impl From<QueueLine> for QueueRow {
+impl From<QueueLine> for ShownQueue {
     fn from(QueueLine { queue, budget, spending, share, used, pending }: QueueLine) -> Self {
         Self { queue, budget, rate: spending.clone(), spending, share, used, pending, ..Self::default() }
     }
 }
 
 /// Queues, one a line, and their orders.
-pub(super) fn render_queues(rows: &[QueueRow], form: Form) -> String {
-    if form == Form::Json {
+pub(super) fn render_queues(rows: &[ShownQueue], form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(&rows);
     }
     let has_containers = rows.iter().any(|row| row.container_slots() > 0);
     let mut more = String::new();
     let cells = rows.iter().map(|row| {
-        let QueueRow {
-            queue, budget, bid, spending, share, used, pending, lasts_s, allowance, orders, cannot_run, ..
+        let ShownQueue {
+            queue,
+            budget,
+            bid,
+            spending,
+            share,
+            used,
+            pending,
+            lasts_s,
+            allowance,
+            orders,
+            cannot_run,
+            ..
         } = row;
         if let Some(why) = cannot_run {
             more.push_str(&format!("{queue} buys nothing: {why}\n"));
@@ -141,16 +152,16 @@ pub(super) fn order_text(order: &OrderStatus) -> String {
 }
 
 /// A queue after a change; its bid applies from the next tick on.
-pub(super) fn render_queue(queue: &QueueLine, form: Form) -> String {
-    if form == Form::Json {
+pub(super) fn render_queue(queue: &QueueLine, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(queue);
     }
     render_changed(std::slice::from_ref(queue), form)
 }
 
 /// Queues after a change of several.
-pub(super) fn render_changed(queues: &[QueueLine], form: Form) -> String {
-    if form == Form::Json {
+pub(super) fn render_changed(queues: &[QueueLine], form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(&queues);
     }
     let mut table = columns(&["queue", "budget", "bid", "share", "used", "pending"], 1);
@@ -165,8 +176,8 @@ fn cells(line: &QueueLine) -> [String; 6] {
     [queue.clone(), budget.clone(), spending.clone(), share.clone(), used.to_string(), pending.to_string()]
 }
 
-pub(super) fn render_quote(quote: &QuoteLine, form: Form) -> String {
-    if form == Form::Json {
+pub(super) fn render_quote(quote: &QuoteLine, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(quote);
     }
     let QuoteLine { queue, rate, price, share, map_slots, reduce_slots, container_slots, budget, .. } = quote;
@@ -198,23 +209,23 @@ pub(super) fn cannot_pay(queue: &str, rate: &str, budget: &str) -> Option<String
     })
 }
 
-pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: Form) -> String {
+pub(super) fn render_removed(queue: &str, taken_out: Option<String>, form: OutputForm) -> String {
     match (form, taken_out) {
-        (Form::Json, None) => json(&serde_json::json!({ "removed": queue })),
-        (Form::Json, Some(taken_out)) => json(&serde_json::json!({ "removed": queue, "taken_out": taken_out })),
-        (Form::Table, Some(credits)) => format!("queue {queue} removed; {credits} credits were taken out\n"),
-        (Form::Table, None) => format!("queue {queue} removed; its remaining balance is recorded as taken out\n"),
+        (OutputForm::Json, None) => json(&serde_json::json!({ "removed": queue })),
+        (OutputForm::Json, Some(taken_out)) => json(&serde_json::json!({ "removed": queue, "taken_out": taken_out })),
+        (OutputForm::Table, Some(credits)) => format!("queue {queue} removed; {credits} credits were taken out\n"),
+        (OutputForm::Table, None) => format!("queue {queue} removed; its remaining balance is recorded as taken out\n"),
     }
 }
 
-pub(super) fn render_price(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_price(answer: &MarketAnswer, form: OutputForm) -> String {
     let price = answer.price.as_deref().unwrap_or_default();
-    if form == Form::Json { json(&serde_json::json!({ "price": price })) } else { format!("{price}\n") }
+    if form == OutputForm::Json { json(&serde_json::json!({ "price": price })) } else { format!("{price}\n") }
 }
 
-pub(super) fn render_time(answer: &MarketAnswer, form: Form) -> String {
+pub(super) fn render_time(answer: &MarketAnswer, form: OutputForm) -> String {
     let MarketAnswer { start_ms, time_ms, .. } = answer;
-    if form == Form::Json {
+    if form == OutputForm::Json {
         return json(&serde_json::json!({ "start_ms": start_ms, "time_ms": time_ms }));
     }
     let mut table = columns(&["what", "ms", "time"], 1);
@@ -310,19 +321,19 @@ mod tests {
     #[test]
     fn queues_are_lines_of_a_table() {
         let rows = [status().into(), line("bob@example.org", "2.0").into()];
-        insta::assert_snapshot!(render_queues(&rows, Form::Table), @"
+        insta::assert_snapshot!(render_queues(&rows, OutputForm::Table), @"
         QUEUE                          BUDGET  BID  RATE        SHARE  USED  PENDING  LASTS
         alice            1000000.000000000001  3.0   0.5  0.333333333    12        3  1d 2h
         bob@example.org                   2.0    -   0.5  0.333333333    12        3      -
         ");
-        insta::assert_snapshot!(render_queues(&[], Form::Table), @"QUEUE  BUDGET  BID  RATE  SHARE  USED  PENDING  LASTS");
+        insta::assert_snapshot!(render_queues(&[], OutputForm::Table), @"QUEUE  BUDGET  BID  RATE  SHARE  USED  PENDING  LASTS");
         let containers = QueueStatus { running: PerPool::new(11, 1, 6), ..status() };
-        insta::assert_snapshot!(render_queues(&[containers.into(), status().into()], Form::Table), @"
+        insta::assert_snapshot!(render_queues(&[containers.into(), status().into()], OutputForm::Table), @"
         QUEUE                BUDGET  BID  RATE        SHARE  USED  IN CONTAINERS  PENDING  LASTS
         alice  1000000.000000000001  3.0   0.5  0.333333333    18              6        3  1d 2h
         alice  1000000.000000000001  3.0   0.5  0.333333333    12              0        3  1d 2h
         ");
-        insta::assert_snapshot!(render_queue(&line("bob@example.org", "2.0"), Form::Table), @"
+        insta::assert_snapshot!(render_queue(&line("bob@example.org", "2.0"), OutputForm::Table), @"
         QUEUE            BUDGET  BID        SHARE  USED  PENDING
         bob@example.org     2.0  0.5  0.333333333    12        3
         ");
@@ -330,7 +341,7 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        insta::assert_snapshot!(render_queues(&[status().into()], Form::Json), @r#"
+        insta::assert_snapshot!(render_queues(&[status().into()], OutputForm::Json), @r#"
         [
           {
             "queue": "alice",
@@ -355,7 +366,7 @@ mod tests {
           }
         ]
         "#);
-        insta::assert_snapshot!(render_queue(&line("alice", "2.0"), Form::Json), @r#"
+        insta::assert_snapshot!(render_queue(&line("alice", "2.0"), OutputForm::Json), @r#"
         {
           "queue": "alice",
           "budget": "2.0",
@@ -366,8 +377,11 @@ mod tests {
         }
         "#);
         let taken_out = || Some("12.5".to_owned());
-        assert_eq!(render_removed("bob", taken_out(), Form::Table), "queue bob removed; 12.5 credits were taken out\n");
-        insta::assert_snapshot!(render_removed("bob", taken_out(), Form::Json), @r#"
+        assert_eq!(
+            render_removed("bob", taken_out(), OutputForm::Table),
+            "queue bob removed; 12.5 credits were taken out\n"
+        );
+        insta::assert_snapshot!(render_removed("bob", taken_out(), OutputForm::Json), @r#"
         {
           "removed": "bob",
           "taken_out": "12.5"
@@ -389,7 +403,7 @@ mod tests {
             full_use_lasts_s: Some(125),
             present_use_lasts_s: None,
         };
-        insta::assert_snapshot!(render_quote(&quote, Form::Table), @"
+        insta::assert_snapshot!(render_quote(&quote, OutputForm::Table), @"
         at 0.5 for a slot, queue alice would get from the next tick on:
           share             0.250000000 (price 2.0)
           map slots         3
@@ -399,8 +413,8 @@ mod tests {
           lasts, present    -
         ");
         let containers = QuoteLine { container_slots: 4, ..quote.clone() };
-        assert!(render_quote(&containers, Form::Table).contains("\n  container slots   4\n"));
-        insta::assert_snapshot!(render_quote(&quote, Form::Json), @r#"
+        assert!(render_quote(&containers, OutputForm::Table).contains("\n  container slots   4\n"));
+        insta::assert_snapshot!(render_quote(&quote, OutputForm::Json), @r#"
         {
           "queue": "alice",
           "rate": "0.5",
@@ -448,18 +462,18 @@ mod tests {
             time_ms: Some(1_238_605_061_519),
             ..MarketAnswer::default()
         };
-        assert_eq!(render_price(&answer, Form::Table), "12.249998\n");
-        insta::assert_snapshot!(render_price(&answer, Form::Json), @r#"
+        assert_eq!(render_price(&answer, OutputForm::Table), "12.249998\n");
+        insta::assert_snapshot!(render_price(&answer, OutputForm::Json), @r#"
         {
           "price": "12.249998"
         }
         "#);
-        insta::assert_snapshot!(render_time(&answer, Form::Table), @r"
+        insta::assert_snapshot!(render_time(&answer, OutputForm::Table), @r"
         WHAT              MS                  TIME
         start  1238600160788  2009-04-01T15:36:00Z
         time   1238605061519  2009-04-01T16:57:41Z
         ");
-        insta::assert_snapshot!(render_time(&answer, Form::Json), @r#"
+        insta::assert_snapshot!(render_time(&answer, OutputForm::Json), @r#"
         {
           "start_ms": 1238600160788,
           "time_ms": 1238605061519

@@ -46,7 +46,6 @@ pub(crate) mod what_if;
 pub(crate) mod workers;
 
 use std::ffi::OsStr;
-use std::fmt::Display;
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
@@ -59,7 +58,7 @@ use crate::supervisor::process::{SUPERVISE_COMMAND, supervise};
 use crate::worker::containers::{CONTAINER_COMMAND, run_container_process};
 use crate::worker::job_user::{ATTEMPT_COMMAND, run_attempt_process};
 
-use exit_code::WRONG_USAGE;
+use exit_code::{Failure, WRONG_USAGE};
 use terminal::print_error;
 
 /// A JobTracker for Hadoop 1.x clients and TaskTrackers, with a market for slots
@@ -90,7 +89,7 @@ enum Command {
     /// Show the pages and the API of a state.db or a backup of it, without a JobTracker
     Pages(pages::PagesArguments),
     /// Show the daemon at a glance: version, ports, workers, jobs, health; exit code 1 if it cannot run jobs, 4 if there is none
-    Status(status::StatusArguments),
+    Status(status::DaemonStatusArguments),
     /// Stop the daemon of this machine, and wait until it has ended
     Stop(stop::StopArguments),
     /// Have the daemon read its configuration again, as SIGHUP does, and print what has changed
@@ -162,7 +161,7 @@ pub fn main() -> ExitCode {
         time_text::show_local_times();
     }
     show_slow_answers(|reason| print_error(&format!("jobtracker: waiting: {reason}")));
-    run_command(arguments.command).unwrap_or_else(|(code, text)| {
+    run_command(arguments.command).unwrap_or_else(|Failure { code, text }| {
         print_error(&format!("{}jobtracker: {text}", error_mark()));
         ExitCode::from(code)
     })
@@ -201,80 +200,74 @@ fn parse_arguments() -> Result<Arguments, ExitCode> {
     Ok(Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()))
 }
 
-/// An exit code, and the text for stderr.
-type Failure = (u8, String);
-
 fn run_command(command: Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Serve(command) => {
             start_log_to_stderr();
-            done(serve::run(command), |error| error.exit_code())
+            done(serve::run(command))
         }
         Command::Tasktracker(arguments) => {
             start_log_to_stderr();
-            done(tasktracker::run(&arguments), |error| error.exit_code())
+            done(tasktracker::run(&arguments))
         }
-        Command::Demo(arguments) => demo::run(&arguments).map_err(|failure| (1, failure.to_string())),
-        Command::DemoTask(task) => done(demo::run_task(&task), |_| 1),
+        Command::Demo(arguments) => demo::run(&arguments).map_err(Failure::other),
+        Command::DemoTask(task) => done(demo::run_task(&task).map_err(Failure::other)),
         Command::CheckConfig(arguments) => {
             let report = check_config::run(&arguments);
             // If printing fails, the exit code still has the result.
             let _ = print(&report.text);
             Ok(if report.is_good { ExitCode::SUCCESS } else { ExitCode::from(WRONG_USAGE) })
         }
-        Command::Backup(arguments) => answer(backup::run(&arguments), |error| error.exit_code()),
-        Command::Restore(arguments) => answer(restore::run(&arguments), |error| error.exit_code()),
+        Command::Backup(arguments) => answer(backup::run(&arguments)),
+        Command::Restore(arguments) => answer(restore::run(&arguments)),
         Command::Pages(arguments) => {
             start_log_to_stderr();
-            done(pages::run(&arguments), pages::exit_code)
+            done(pages::run(&arguments))
         }
-        Command::Upgrade(arguments) => answer(upgrade::run(&arguments), |error| error.exit_code()),
-        Command::Status(arguments) => answer_with_code(status::run(&arguments), |error| error.exit_code()),
-        Command::Reload(arguments) => answer(reload::run(&arguments), |error| error.exit_code()),
-        Command::Stop(arguments) => answer(stop::run(&arguments), |error| error.exit_code()),
-        Command::Scheduler(command) => answer_with_code(scheduler::run(&command), |error| error.exit_code()),
-        Command::User(command) => answer(user::run(&command, crate::clock::wall_ms()), |error| error.exit_code()),
-        Command::Store(command) => answer(store::run(&command), |error| error.exit_code()),
-        Command::Sign(arguments) => answer(sign::run(&arguments), |_| WRONG_USAGE),
-        Command::Open(arguments) => answer(open::open(&arguments), |error| error.exit_code()),
-        Command::Queue(command) => answer(queue::run(&command), |error| error.exit_code()),
-        Command::Report(arguments) => done(report::report(&arguments), |error| error.exit_code()),
-        Command::Job(command) => answer_with_code(job::run(command), |error| error.exit_code()),
-        Command::Run(arguments) => answer_with_code(run::run(&arguments), |error| error.exit_code()),
-        Command::App(command) => answer(app::run(command), |error| error.exit_code()),
+        Command::Upgrade(arguments) => answer(upgrade::run(&arguments)),
+        Command::Status(arguments) => answer_with_code(status::run(&arguments)),
+        Command::Reload(arguments) => answer(reload::run(&arguments)),
+        Command::Stop(arguments) => answer(stop::run(&arguments)),
+        Command::Scheduler(command) => answer_with_code(scheduler::run(&command)),
+        Command::User(command) => answer(user::run(&command, crate::clock::wall_ms())),
+        Command::Store(command) => answer(store::run(&command)),
+        Command::Sign(arguments) => answer(sign::run(&arguments)),
+        Command::Open(arguments) => answer(open::open(&arguments)),
+        Command::Queue(command) => answer(queue::run(&command)),
+        Command::Report(arguments) => done(report::report(&arguments)),
+        Command::Job(command) => answer_with_code(job::run(command)),
+        Command::Run(arguments) => answer_with_code(run::run(&arguments)),
+        Command::App(command) => answer(app::run(command)),
         Command::CompleteNames(arguments) => print(&complete_names::run(&arguments, &self::command())),
         Command::Completion(arguments) => print(&completion::completion(&arguments, self::command())),
-        Command::Workers(command) => answer(workers::run(&command), |error| error.exit_code()),
-        Command::Explain(arguments) => answer(explain::explain(&arguments), |error| error.exit_code()),
-        Command::Price(arguments) => answer(market_command::price(&arguments), |error| error.exit_code()),
-        Command::Time(arguments) => answer(market_command::time(&arguments), |error| error.exit_code()),
-        Command::Simulate(arguments) => answer(simulate::run(&arguments), |_| 1),
-        Command::WhatIf(arguments) => answer(what_if::run(&arguments), |error| error.exit_code()),
+        Command::Workers(command) => answer(workers::run(&command)),
+        Command::Explain(arguments) => answer(explain::explain(&arguments)),
+        Command::Price(arguments) => answer(market_command::price(&arguments)),
+        Command::Time(arguments) => answer(market_command::time(&arguments)),
+        Command::Simulate(arguments) => answer(simulate::run(&arguments).map_err(Failure::other)),
+        Command::WhatIf(arguments) => answer(what_if::run(&arguments)),
     }
 }
 
 /// The end of a command that has printed what it had to print.
-fn done<E: Display>(outcome: Result<(), E>, code: impl FnOnce(&E) -> u8) -> Result<ExitCode, Failure> {
-    outcome.map_err(|error| (code(&error), error.to_string()))?;
+fn done(outcome: Result<(), impl Into<Failure>>) -> Result<ExitCode, Failure> {
+    outcome.map_err(Into::into)?;
     Ok(ExitCode::SUCCESS)
 }
 
 /// Prints the text that a command has returned.
-fn answer<E: Display>(text: Result<String, E>, code: impl FnOnce(&E) -> u8) -> Result<ExitCode, Failure> {
-    answer_with_code(text.map(|text| (text, ExitCode::SUCCESS)), code)
+fn answer(text: Result<String, impl Into<Failure>>) -> Result<ExitCode, Failure> {
+    print(&text.map_err(Into::into)?)
 }
 
 /// The same of a command that has an exit code of its own.
-fn answer_with_code<C: Into<ExitCode>, E: Display>(
-    outcome: Result<(String, C), E>,
-    code: impl FnOnce(&E) -> u8,
-) -> Result<ExitCode, Failure> {
-    let (text, own_code) = outcome.map_err(|error| (code(&error), error.to_string()))?;
+fn answer_with_code(outcome: Result<(String, impl Into<ExitCode>), impl Into<Failure>>) -> Result<ExitCode, Failure> {
+    let (text, code) = outcome.map_err(Into::into)?;
     print(&text)?;
-    Ok(own_code.into())
+    Ok(code.into())
 }
 
 fn print(text: &str) -> Result<ExitCode, Failure> {
-    terminal::print(text).map_err(|error| (1, error.to_string()))?;
+    terminal::print(text).map_err(Failure::other)?;
     Ok(ExitCode::SUCCESS)
 }

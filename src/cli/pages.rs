@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::lifecycle::{StatePages, StatePagesError};
 use crate::store::StoreError;
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::{FAILED, HasExitCode, WRONG_USAGE};
 use super::serve::reach;
 use super::terminal::print;
 use super::time_text::format_time;
@@ -25,14 +25,16 @@ pub(crate) struct PagesArguments {
     show_all: bool,
 }
 
-/// The exit code: 2 for a file or an address that a person must change, 1 for any other failure.
-pub(crate) fn exit_code(error: &StatePagesError) -> u8 {
-    match error {
-        StatePagesError::Store(
-            StoreError::OtherSchema { .. } | StoreError::Damaged { .. } | StoreError::File { action: "read", .. },
-        )
-        | StatePagesError::Address { .. } => WRONG_USAGE,
-        StatePagesError::Store(_) | StatePagesError::System(_) => 1,
+impl HasExitCode for StatePagesError {
+    /// The exit code: 2 for a file or an address that a person must change, 1 for any other failure.
+    fn exit_code(&self) -> u8 {
+        match self {
+            Self::Store(
+                StoreError::OtherSchema { .. } | StoreError::Damaged { .. } | StoreError::File { action: "read", .. },
+            )
+            | Self::Address { .. } => WRONG_USAGE,
+            Self::Store(_) | Self::System(_) => FAILED,
+        }
     }
 }
 

@@ -10,6 +10,8 @@ use crate::config::settings::ClientAddresses;
 use crate::config::{ConfigError, Environment, HostPort};
 use crate::fs::LocalFileSystem;
 
+use super::exit_code::{HasExitCode, UNREACHABLE, WRONG_USAGE};
+
 /// Heading of these options in each help.
 pub(super) const HEADING: &str = "Server and signer";
 /// File with the server's address, from the Dynamic Priority Scheduler document.
@@ -70,16 +72,16 @@ pub(crate) enum PlaceError {
 
 /// An address, and who names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct FoundAddress {
     pub(super) address: HostPort,
-    pub(super) origin: Origin,
+    pub(super) origin: AddressOrigin,
 }
 
 /// A JobTracker, by what the first source in the order says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
-    http: Option<Found>,
-    rpc: Option<Found>,
+pub(super) struct JobTrackerPlace {
+    http: Option<FoundAddress>,
+    rpc: Option<FoundAddress>,
     /// The conf folder, for all other values.
     pub(super) conf: Option<PathBuf>,
 }
@@ -95,15 +97,15 @@ struct Surroundings {
     server_file: Option<String>,
 }
 
-impl PlaceError {
-    pub(super) fn is_unreachable(&self) -> bool {
-        matches!(self, Self::NoRpcAddress { .. })
+impl HasExitCode for PlaceError {
+    fn exit_code(&self) -> u8 {
+        if matches!(self, Self::NoRpcAddress { .. }) { UNREACHABLE } else { WRONG_USAGE }
     }
 }
 
 impl PlaceArguments {
     /// The first that names a JobTracker: options and `-D` (`key=value`), variables, files, else this machine.
-    pub(super) fn find(&self, overrides: &[String]) -> Result<Place, PlaceError> {
+    pub(super) fn find(&self, overrides: &[String]) -> Result<JobTrackerPlace, PlaceError> {
         self.find_in(&Surroundings::of_process()?, overrides)
     }
 
@@ -111,16 +113,16 @@ impl PlaceArguments {
         Ok(self.find(&[])?.http().market())
     }
 
-    fn find_in(&self, around: &Surroundings, overrides: &[String]) -> Result<Place, PlaceError> {
-        let mut place = Place::default();
+    fn find_in(&self, around: &Surroundings, overrides: &[String]) -> Result<JobTrackerPlace, PlaceError> {
+        let mut place = JobTrackerPlace::default();
         if let Some(text) = &self.server {
-            place.http = Some(http(text, Origin::Option("--server"))?);
+            place.http = Some(http(text, AddressOrigin::Option("--server"))?);
         }
         if let Some(text) = &self.jobtracker {
-            place.rpc = Some(rpc(text, Origin::Option("--jobtracker"))?);
+            place.rpc = Some(rpc(text, AddressOrigin::Option("--jobtracker"))?);
         }
         let defined = JobConfiguration::load(None, overrides, &user_name())?.addresses()?;
-        place.complete(defined, &Origin::Option("-D"));
+        place.complete(defined, &AddressOrigin::Option("-D"));
         if let Some(folder) = &self.conf {
             place.add_conf("--conf", folder)?;
         }
@@ -128,7 +130,7 @@ impl PlaceArguments {
             return Ok(place);
         }
         if let Some(text) = &around.server {
-            place.http = Some(http(text, Origin::Variable(JOBTRACKER_SERVER))?);
+            place.http = Some(http(text, AddressOrigin::Variable(JOBTRACKER_SERVER))?);
             return Ok(place);
         }
         for (variable, folder) in &around.conf_folders {
@@ -138,17 +140,17 @@ impl PlaceArguments {
             }
         }
         let UserConfig { server, jobtracker, path, .. } = &around.config;
-        let origin = || Origin::File(path.clone());
+        let origin = || AddressOrigin::File(path.clone());
         place.http = server.as_deref().map(|text| http(text, origin())).transpose()?;
         place.rpc = jobtracker.as_deref().map(|text| rpc(text, origin())).transpose()?;
         if let Some(text) = around.server_file.as_deref().filter(|_| !place.is_found()) {
-            place.http = Some(http(text, Origin::File(SERVER_FILE.into()))?);
+            place.http = Some(http(text, AddressOrigin::File(SERVER_FILE.into()))?);
         }
         Ok(place)
     }
 }
 
-impl Place {
+impl JobTrackerPlace {
     fn is_found(&self) -> bool {
         self.http.is_some() || self.rpc.is_some()
     }
@@ -158,8 +160,8 @@ impl Place {
         self.rpc.is_some()
     }
 
-    fn complete(&mut self, ClientAddresses { rpc, http }: ClientAddresses, origin: &Origin) {
-        let found = |address: Option<HostPort>| address.map(|address| Found { address, origin: origin.clone() });
+    fn complete(&mut self, ClientAddresses { rpc, http }: ClientAddresses, origin: &AddressOrigin) {
+        let found = |address: Option<HostPort>| address.map(|address| FoundAddress { address, origin: origin.clone() });
         self.rpc = self.rpc.take().or_else(|| found(rpc));
         // A web server that the folder does not name is beside the RPC server that it names.
         self.http = self.http.take().or_else(|| found(http));
@@ -179,44 +181,51 @@ impl Place {
         {
             web.host.clone_from(&given.address.host);
         }
-        self.complete(addresses, &Origin::ConfFolder(shown.clone(), folder.to_owned()));
+        self.complete(addresses, &AddressOrigin::ConfFolder(shown.clone(), folder.to_owned()));
         self.conf.get_or_insert_with(|| folder.to_owned());
         Ok(())
     }
 
     /// The web server: as named, else beside the RPC server, else on this machine.
-    pub(super) fn http(&self) -> Found {
-        let beside =
-            |rpc: &Found| Found { address: HostPort { port: HTTP_PORT, ..rpc.address.clone() }, ..rpc.clone() };
-        self.http.clone().or_else(|| self.rpc.as_ref().map(beside)).unwrap_or_else(|| Found::default_at(HTTP_PORT))
+    pub(super) fn http(&self) -> FoundAddress {
+        let beside = |rpc: &FoundAddress| FoundAddress {
+            address: HostPort { port: HTTP_PORT, ..rpc.address.clone() },
+            ..rpc.clone()
+        };
+        self.http
+            .clone()
+            .or_else(|| self.rpc.as_ref().map(beside))
+            .unwrap_or_else(|| FoundAddress::default_at(HTTP_PORT))
     }
 
     /// The web server, if an option, a variable or a file other than a conf folder names it.
-    pub(super) fn named_http(&self) -> Option<&Found> {
-        let is_named = |found: &&Found| !matches!(found.origin, Origin::ConfFolder(..));
+    pub(super) fn named_http(&self) -> Option<&FoundAddress> {
+        let is_named = |found: &&FoundAddress| !matches!(found.origin, AddressOrigin::ConfFolder(..));
         self.http.as_ref().filter(is_named)
     }
 
     /// The RPC server: as named, else as the web server says, else on this machine.
-    pub(super) async fn rpc(&self) -> Result<Found, PlaceError> {
+    pub(super) async fn rpc(&self) -> Result<FoundAddress, PlaceError> {
         match (&self.rpc, &self.http) {
             (Some(rpc), _) => Ok(rpc.clone()),
             (None, Some(http)) => asked_at(http).await,
-            (None, None) => Ok(Found::default_at(RPC_PORT)),
+            (None, None) => Ok(FoundAddress::default_at(RPC_PORT)),
         }
     }
 
     /// Options that name the same place from another folder or with other variables.
     pub(super) fn options(&self) -> PlaceArguments {
-        let is_named = |found: &&Found| !matches!(found.origin, Origin::ConfFolder(..) | Origin::Default);
-        let text = |found: &Option<Found>| found.as_ref().filter(is_named).map(|found| found.address.to_string());
+        let is_named =
+            |found: &&FoundAddress| !matches!(found.origin, AddressOrigin::ConfFolder(..) | AddressOrigin::Default);
+        let text =
+            |found: &Option<FoundAddress>| found.as_ref().filter(is_named).map(|found| found.address.to_string());
         PlaceArguments { server: text(&self.http), jobtracker: text(&self.rpc), conf: self.conf.clone() }
     }
 }
 
-impl Found {
+impl FoundAddress {
     fn default_at(port: u16) -> Self {
-        Self { address: HostPort { host: LOOPBACK.to_owned(), port }, origin: Origin::Default }
+        Self { address: HostPort { host: LOOPBACK.to_owned(), port }, origin: AddressOrigin::Default }
     }
 
     pub(super) fn market(&self) -> MarketClient {
@@ -244,7 +253,7 @@ fn user_name() -> String {
 }
 
 /// `host`, `host:port` or `http://host:port/`.
-fn http(text: &str, origin: Origin) -> Result<Found, PlaceError> {
+fn http(text: &str, origin: AddressOrigin) -> Result<FoundAddress, PlaceError> {
     let server = text.trim();
     let server = server.strip_prefix("http://").unwrap_or(server).trim_end_matches('/');
     // An address of IPv6 has colons of its own, in brackets.
@@ -254,19 +263,24 @@ fn http(text: &str, origin: Origin) -> Result<Found, PlaceError> {
     found("HTTP", text, address, origin)
 }
 
-fn rpc(text: &str, origin: Origin) -> Result<Found, PlaceError> {
+fn rpc(text: &str, origin: AddressOrigin) -> Result<FoundAddress, PlaceError> {
     found("RPC", text, HostPort::parse(text), origin)
 }
 
-fn found(kind: &'static str, text: &str, address: Option<HostPort>, origin: Origin) -> Result<Found, PlaceError> {
+fn found(
+    kind: &'static str,
+    text: &str,
+    address: Option<HostPort>,
+    origin: AddressOrigin,
+) -> Result<FoundAddress, PlaceError> {
     match address {
-        Some(address) => Ok(Found { address, origin }),
+        Some(address) => Ok(FoundAddress { address, origin }),
         None => Err(PlaceError::Address { kind, text: text.trim().to_owned(), origin: origin.to_string() }),
     }
 }
 
 /// Asks a web server for the RPC address of its JobTracker.
-async fn asked_at(http: &Found) -> Result<Found, PlaceError> {
+async fn asked_at(http: &FoundAddress) -> Result<FoundAddress, PlaceError> {
     let server = http.address.to_string();
     let unknown = |source| PlaceError::NoRpcAddress { source, note: http.origin.note() };
     let rpc = daemon_status(&server).await.map_err(unknown)?.rpc;
@@ -276,24 +290,24 @@ async fn asked_at(http: &Found) -> Result<Found, PlaceError> {
     if matches!(&*address.host, "0.0.0.0" | "::") {
         address.host.clone_from(&http.address.host);
     }
-    Ok(Found { address, origin: Origin::Server(Box::new(http.origin.clone()), server) })
+    Ok(FoundAddress { address, origin: AddressOrigin::Server(Box::new(http.origin.clone()), server) })
 }
 
 /// Where an address comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+pub(crate) enum AddressOrigin {
     Option(&'static str),
     Variable(&'static str),
     /// The conf folder that an option or a variable names.
     ConfFolder(String, PathBuf),
     File(PathBuf),
     /// The web server that this names.
-    Server(Box<Origin>, String),
+    Server(Box<AddressOrigin>, String),
     /// Nothing names one.
     Default,
 }
 
-impl Origin {
+impl AddressOrigin {
     /// Ends the text of an error about the address.
     pub(crate) fn note(&self) -> String {
         match self {
@@ -305,7 +319,7 @@ impl Origin {
     }
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for AddressOrigin {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Option(name) => formatter.write_str(name),

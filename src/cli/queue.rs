@@ -1,12 +1,12 @@
 //! `jobtracker queue`: shows and changes queues, their budgets and bids.
 
 use crate::api::{MovementReason, Statement};
-use crate::client::market::{MarketAnswer, MarketClientError, PauseOf, QueueLine};
+use crate::client::market::{MarketAnswer, MarketClient, MarketClientError, PauseOf, QueueLine, Signer};
 use crate::client::signed_query::escaped;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
 use super::market_text::{
-    Form, QueueRow, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
+    OutputForm, ShownQueue, cannot_pay, json, render_changed, render_queue, render_queues, render_quote, render_removed,
 };
 use super::statement_text::{render_csv, render_statement};
 use super::terminal::print_error;
@@ -102,32 +102,11 @@ pub(crate) enum QueueCommand {
         market: MarketArguments,
     },
     /// Remove a queue without unfinished jobs, and take its money out (administrators only)
-    Remove {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Remove(OneQueueArguments),
     /// Pause a queue: it accepts jobs and starts nothing of them until you resume it (administrators only)
-    Pause {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Pause(OneQueueArguments),
     /// Let a paused queue start jobs again (administrators only)
-    Resume {
-        /// Queue name
-        #[arg(value_name = "QUEUE")]
-        queue: String,
-        /// Server, signer, output form.
-        #[command(flatten)]
-        market: MarketArguments,
-    },
+    Resume(OneQueueArguments),
     /// Quote a rate: share and slots at the next tick, and how long the money would last
     Quote {
         /// Queue name
@@ -157,6 +136,17 @@ pub(crate) enum QueueCommand {
     },
 }
 
+/// A queue, and nothing else.
+#[derive(Clone, Debug, clap::Args)]
+pub(crate) struct OneQueueArguments {
+    /// Queue name
+    #[arg(value_name = "QUEUE")]
+    queue: String,
+    /// Server, signer, output form.
+    #[command(flatten)]
+    market: MarketArguments,
+}
+
 pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> {
     match command {
         QueueCommand::List { market } => list(market),
@@ -183,17 +173,17 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
             request(market, query)?;
             let rows = rows_now(market, Some(queue))?;
             Ok(match (market.form(), rows.first()) {
-                (Form::Json, Some(row)) => json(row),
+                (OutputForm::Json, Some(row)) => json(row),
                 _ => render_queues(&rows, market.form()),
             })
         }
         QueueCommand::Add { queue, market } => change(market, format!("addQueue={}", escaped(queue)), queue),
-        QueueCommand::Remove { queue, market } => {
+        QueueCommand::Remove(OneQueueArguments { queue, market }) => {
             request(market, format!("removeQueue={}", escaped(queue)))?;
             Ok(render_removed(queue, taken_out(market, queue), market.form()))
         }
-        QueueCommand::Pause { queue, market } => pause(market, queue, true),
-        QueueCommand::Resume { queue, market } => pause(market, queue, false),
+        QueueCommand::Pause(OneQueueArguments { queue, market }) => pause(market, queue, true),
+        QueueCommand::Resume(OneQueueArguments { queue, market }) => pause(market, queue, false),
         QueueCommand::Quote { queue, rate, market } => {
             let answer = request(market, format!("quote={}&queue={}", escaped(rate), escaped(queue)))?;
             Ok(render_quote(&answer.quote.unwrap_or_default(), market.form()))
@@ -208,7 +198,7 @@ pub(crate) fn run(command: &QueueCommand) -> Result<String, MarketCommandError> 
 fn list(market: &MarketArguments) -> Result<String, MarketCommandError> {
     let mut rows = rows_now(market, None)?;
     if rows.is_empty() {
-        rows = request(market, "infos".to_owned())?.queues.into_iter().map(QueueRow::from).collect();
+        rows = request(market, "infos".to_owned())?.queues.into_iter().map(ShownQueue::from).collect();
     }
     Ok(render_queues(&rows, market.form()))
 }
@@ -222,8 +212,8 @@ fn info(queue: Option<&str>, market: &MarketArguments) -> Result<String, MarketC
         None => only(request(market, query)?, queue).into(),
     };
     Ok(match market.form() {
-        Form::Json => json(&row),
-        Form::Table => render_queues(&[row], Form::Table),
+        OutputForm::Json => json(&row),
+        OutputForm::Table => render_queues(&[row], OutputForm::Table),
     })
 }
 
@@ -233,10 +223,7 @@ fn statement(
     market: &MarketArguments,
 ) -> Result<Statement, MarketCommandError> {
     let since_ms = since.map(parse_time_ms).transpose()?;
-    let signer = market.signer()?;
-    let client = market.client()?;
-    let request = client.statement(queue, since_ms, &signer);
-    wait_for(async { request.await.map_err(|error| market.signed_error(error)) })
+    ask_signed(market, async |client, signer| client.statement(queue, since_ms, signer).await)
 }
 
 /// What left the market with a queue that has just been removed; none where the server has no statement of it.
@@ -257,9 +244,9 @@ fn pause(market: &MarketArguments, queue: &str, is_on: bool) -> Result<String, M
     let changed = client.pause(&target, is_on, &user, signer.as_ref().ok());
     wait_for(async { changed.await.map_err(|error| market.signed_error(error)) })?;
     Ok(match market.form() {
-        Form::Json => json(&serde_json::json!({ "queue": queue, "is_paused": is_on })),
-        Form::Table if is_on => format!("{queue} is paused: it accepts jobs and starts nothing of them\n"),
-        Form::Table => format!("{queue} starts jobs again\n"),
+        OutputForm::Json => json(&serde_json::json!({ "queue": queue, "is_paused": is_on })),
+        OutputForm::Table if is_on => format!("{queue} is paused: it accepts jobs and starts nothing of them\n"),
+        OutputForm::Table => format!("{queue} starts jobs again\n"),
     })
 }
 
@@ -295,18 +282,22 @@ fn change(market: &MarketArguments, query: String, queue: &str) -> Result<String
 }
 
 fn request(market: &MarketArguments, query: String) -> Result<MarketAnswer, MarketCommandError> {
-    let signer = market.signer()?;
-    let client = market.client()?;
-    wait_for(async { client.request_signed(&query, &signer).await.map_err(|error| market.signed_error(error)) })
+    ask_signed(market, async |client, signer| client.request_signed(&query, signer).await)
+}
+
+/// The answer to what is signed; a denial names the signer and the key.
+fn ask_signed<T>(
+    market: &MarketArguments,
+    ask: impl AsyncFnOnce(&MarketClient, &Signer) -> Result<T, MarketClientError>,
+) -> Result<T, MarketCommandError> {
+    let (signer, client) = (market.signer()?, market.client()?);
+    wait_for(async { ask(&client, &signer).await.map_err(|error| market.signed_error(error)) })
 }
 
 /// One queue as it is now, or all that the signer may see; empty if the server does not provide it.
-fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<QueueRow>, MarketCommandError> {
-    let signer = market.signer()?;
-    let client = market.client()?;
-    let asked = async { client.queue_statuses(queue, &signer).await.map_err(|error| market.signed_error(error)) };
-    match wait_for(asked) {
-        Ok(queues) => Ok(queues.into_iter().map(QueueRow::from).collect()),
+fn rows_now(market: &MarketArguments, queue: Option<&str>) -> Result<Vec<ShownQueue>, MarketCommandError> {
+    match ask_signed(market, async |client, signer| client.queue_statuses(queue, signer).await) {
+        Ok(queues) => Ok(queues.into_iter().map(ShownQueue::from).collect()),
         Err(MarketCommandError::Client(MarketClientError::Refused(_))) => Ok(Vec::new()),
         Err(error) => Err(error),
     }

@@ -1,9 +1,8 @@
 //! `jobtracker reload`: has the daemon read its configuration again, as SIGHUP does.
 
-use crate::config::ConfigError;
-use crate::lifecycle::{ControlError, SchedulerAnswer, SchedulerRequest, request_scheduler};
+use crate::lifecycle::{SchedulerAnswer, SchedulerRequest, request_scheduler};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::Failure;
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
 
@@ -18,29 +17,6 @@ pub(crate) struct ReloadArguments {
     json: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ReloadFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}; run this on the daemon's machine with its --conf, as its user or root")]
-    Ask(#[from] ControlError),
-    #[error("nothing was reloaded: {0}")]
-    Refused(String),
-    #[error("the daemon gave an unexpected answer: is it of another version?")]
-    Unexpected,
-}
-
-impl ReloadFailure {
-    /// The exit code: 2 for wrong configuration, 4 if no daemon is reached, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
-            Self::Ask(ControlError::Unreached { .. }) => 4,
-            Self::Ask(ControlError::Unanswered(_)) | Self::Unexpected => 1,
-        }
-    }
-}
-
 /// What was read, what it changed, and what is suspicious in it.
 fn text(summary: &str, changes: &[String], warnings: &[String]) -> String {
     let unchanged = ["no queue, no setting of the scheduler and no host list has changed".to_owned()];
@@ -50,16 +26,18 @@ fn text(summary: &str, changes: &[String], warnings: &[String]) -> String {
     format!("{summary}\n{}{}", changes.collect::<String>(), warnings.collect::<String>())
 }
 
-/// Reloads; returns the text to print.
-pub(crate) fn run(arguments: &ReloadArguments) -> Result<String, ReloadFailure> {
+/// Reloads; returns the text to print. Fails with 2 for wrong configuration, 4 if no daemon is reached, 1 for any other
+/// failure.
+pub(crate) fn run(arguments: &ReloadArguments) -> Result<String, Failure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
-    match request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {})? {
+    let answer = request_scheduler(&state_dir, SchedulerRequest::Reload, |_| {});
+    match answer.map_err(|error| Failure::of_control(&error))? {
         SchedulerAnswer::Reloaded { summary, changes, warnings } if arguments.json => {
             Ok(json(&serde_json::json!({ "summary": summary, "changes": changes, "warnings": warnings })))
         }
         SchedulerAnswer::Reloaded { summary, changes, warnings } => Ok(text(&summary, &changes, &warnings)),
-        SchedulerAnswer::Refused { why } => Err(ReloadFailure::Refused(why)),
-        _ => Err(ReloadFailure::Unexpected),
+        SchedulerAnswer::Refused { why } => Err(Failure::usage(format_args!("nothing was reloaded: {why}"))),
+        _ => Err(Failure::other("the daemon gave an unexpected answer: is it of another version?")),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::market::{ReportFilter, ReportKind, ReportRequest};
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::report_text::{Column, ReportForm, notes, render_answer, render_part};
+use super::report_text::{ReportColumn, ReportForm, notes, render_answer, render_part};
 use super::signer::SignerError;
 use super::terminal::{print, print_error};
 use super::time_text::parse_time_of;
@@ -70,7 +70,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), MarketCommandErr
     let chosen = arguments
         .format
         .as_deref()
-        .map(Column::parse_list)
+        .map(ReportColumn::parse_list)
         .transpose()
         .map_err(|error| MarketCommandError::Configuration(format!("--format: {error}")))?;
     let form = match (arguments.market.json, arguments.csv) {
@@ -79,7 +79,7 @@ pub(crate) fn report(arguments: &ReportArguments) -> Result<(), MarketCommandErr
         (false, false) => ReportForm::Table,
     };
     let is_answer = chosen.is_none() && form == ReportForm::Json;
-    let shown = chosen.unwrap_or_else(|| Column::usual(request.kind, request.by_month));
+    let shown = chosen.unwrap_or_else(|| ReportColumn::usual(request.kind, request.by_month));
     let market = arguments.market();
     let client = market.client()?;
     // Without a market, users have no key and need none.

@@ -12,7 +12,7 @@ use super::time_text::format_time;
 
 /// A column, under the name that was asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Column {
+pub(super) struct ReportColumn {
     name: String,
     value: ColumnValue,
 }
@@ -69,7 +69,7 @@ const NAMES: [(&str, ColumnValue); 26] = [
     ("ended", ColumnValue::End),
 ];
 
-enum Cell {
+enum ReportCell {
     Text(String),
     Number(Option<u64>),
     Time(Option<i64>),
@@ -84,16 +84,16 @@ pub(super) enum ReportForm {
     Json,
 }
 
-impl Column {
+impl ReportColumn {
     /// The columns of a list of names such as `user,cost`.
-    pub(super) fn parse_list(list: &str) -> Result<Vec<Column>, String> {
+    pub(super) fn parse_list(list: &str) -> Result<Vec<ReportColumn>, String> {
         list.split(',').map(|name| Self::parse(name.trim())).collect()
     }
 
-    fn parse(name: &str) -> Result<Column, String> {
+    fn parse(name: &str) -> Result<ReportColumn, String> {
         let found = NAMES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name));
         match found {
-            Some((known, value)) => Ok(Column { name: (*known).to_owned(), value: *value }),
+            Some((known, value)) => Ok(ReportColumn { name: (*known).to_owned(), value: *value }),
             None => {
                 let known: Vec<&str> = NAMES.iter().map(|(known, _)| *known).collect();
                 Err(format!("{name:?} is no column, expected some of {}", known.join(",")))
@@ -102,7 +102,7 @@ impl Column {
     }
 
     /// Those that a report has where none are chosen.
-    pub(super) fn usual(kind: ReportKind, by_month: bool) -> Vec<Column> {
+    pub(super) fn usual(kind: ReportKind, by_month: bool) -> Vec<ReportColumn> {
         let names = match (kind, by_month) {
             (ReportKind::Users, _) => {
                 "user,jobs,map_slot_seconds,reduce_slot_seconds,container_slot_seconds,waited_s,failed,charged"
@@ -123,7 +123,7 @@ impl Column {
         matches!(self.value, Month | Job | User | Queue | Name | State | Submit | Start | End)
     }
 
-    fn cell(&self, row: &ReportRow) -> Cell {
+    fn cell(&self, row: &ReportRow) -> ReportCell {
         let nothing = WorkRow::default();
         let is_single = row.work.as_ref().is_some_and(|work| work.submit_ms.is_some());
         let work = row.work.as_ref().unwrap_or(&nothing);
@@ -136,45 +136,45 @@ impl Column {
             u64::try_from(end_ms.saturating_sub(start_ms) / 1_000).ok()
         };
         match self.value {
-            ColumnValue::Month => Cell::Text(row.month.clone().unwrap_or_default()),
-            ColumnValue::Job => Cell::Text(of_subject("job").to_owned()),
-            ColumnValue::User => Cell::Text(either(&work.user, "user")),
-            ColumnValue::Queue => Cell::Text(either(&work.queue, "queue")),
-            ColumnValue::Name => Cell::Text(work.name.clone()),
-            ColumnValue::State => Cell::Text(work.state.clone()),
-            ColumnValue::Submit => Cell::Time(work.submit_ms),
-            ColumnValue::Start => Cell::Time(work.start_ms),
-            ColumnValue::End => Cell::Time(work.end_ms),
-            ColumnValue::Elapsed => Cell::Number(if is_single { elapsed_s() } else { None }),
-            ColumnValue::Waited => Cell::Number(Some(row.waited_s)),
-            ColumnValue::Jobs => Cell::Number(Some(row.jobs)),
-            ColumnValue::Failed => Cell::Number(Some(row.failed)),
-            ColumnValue::MapSlots => Cell::Number(Some(row.map_slot_seconds)),
-            ColumnValue::ReduceSlots => Cell::Number(Some(row.reduce_slot_seconds)),
-            ColumnValue::ContainerSlots => Cell::Number(Some(row.container_slot_seconds)),
-            ColumnValue::Slots => Cell::Number(Some(slots_s)),
-            ColumnValue::Cost => Cell::Money(row.charged),
+            ColumnValue::Month => ReportCell::Text(row.month.clone().unwrap_or_default()),
+            ColumnValue::Job => ReportCell::Text(of_subject("job").to_owned()),
+            ColumnValue::User => ReportCell::Text(either(&work.user, "user")),
+            ColumnValue::Queue => ReportCell::Text(either(&work.queue, "queue")),
+            ColumnValue::Name => ReportCell::Text(work.name.clone()),
+            ColumnValue::State => ReportCell::Text(work.state.clone()),
+            ColumnValue::Submit => ReportCell::Time(work.submit_ms),
+            ColumnValue::Start => ReportCell::Time(work.start_ms),
+            ColumnValue::End => ReportCell::Time(work.end_ms),
+            ColumnValue::Elapsed => ReportCell::Number(if is_single { elapsed_s() } else { None }),
+            ColumnValue::Waited => ReportCell::Number(Some(row.waited_s)),
+            ColumnValue::Jobs => ReportCell::Number(Some(row.jobs)),
+            ColumnValue::Failed => ReportCell::Number(Some(row.failed)),
+            ColumnValue::MapSlots => ReportCell::Number(Some(row.map_slot_seconds)),
+            ColumnValue::ReduceSlots => ReportCell::Number(Some(row.reduce_slot_seconds)),
+            ColumnValue::ContainerSlots => ReportCell::Number(Some(row.container_slot_seconds)),
+            ColumnValue::Slots => ReportCell::Number(Some(slots_s)),
+            ColumnValue::Cost => ReportCell::Money(row.charged),
         }
     }
 }
 
-impl Cell {
+impl ReportCell {
     fn for_people(self) -> String {
         match self {
-            Cell::Text(text) => one_line(&text),
-            Cell::Number(number) => number.map_or_else(|| "-".to_owned(), |number| number.to_string()),
-            Cell::Time(at_ms) => at_ms.map_or_else(|| "-".to_owned(), format_time),
-            Cell::Money(amount) => amount.to_string(),
+            ReportCell::Text(text) => one_line(&text),
+            ReportCell::Number(number) => number.map_or_else(|| "-".to_owned(), |number| number.to_string()),
+            ReportCell::Time(at_ms) => at_ms.map_or_else(|| "-".to_owned(), format_time),
+            ReportCell::Money(amount) => amount.to_string(),
         }
     }
 
     fn for_programs(self) -> Value {
         match self {
-            Cell::Text(text) if text.is_empty() => Value::Null,
-            Cell::Text(text) => text.into(),
-            Cell::Number(number) => number.into(),
-            Cell::Time(at_ms) => at_ms.and_then(format_rfc_3339).into(),
-            Cell::Money(amount) => amount.to_string().into(),
+            ReportCell::Text(text) if text.is_empty() => Value::Null,
+            ReportCell::Text(text) => text.into(),
+            ReportCell::Number(number) => number.into(),
+            ReportCell::Time(at_ms) => at_ms.and_then(format_rfc_3339).into(),
+            ReportCell::Money(amount) => amount.to_string().into(),
         }
     }
 }
@@ -186,7 +186,7 @@ pub(super) fn format_rfc_3339(at_ms: i64) -> Option<String> {
 }
 
 /// The text of one part of a report; the first one has the heads, and in JSON the last one ends the list.
-pub(super) fn render_part(report: &Report, shown: &[Column], form: ReportForm, is_first: bool) -> String {
+pub(super) fn render_part(report: &Report, shown: &[ReportColumn], form: ReportForm, is_first: bool) -> String {
     match form {
         ReportForm::Table => render_table(report, shown, is_first),
         ReportForm::Csv => render_csv(report, shown, is_first),
@@ -194,7 +194,7 @@ pub(super) fn render_part(report: &Report, shown: &[Column], form: ReportForm, i
     }
 }
 
-fn render_table(report: &Report, shown: &[Column], is_first: bool) -> String {
+fn render_table(report: &Report, shown: &[ReportColumn], is_first: bool) -> String {
     let heads: Vec<&str> = shown.iter().map(|column| column.name.as_str()).collect();
     let mut table = columns(&heads, 0);
     for (column, shown) in table.column_iter_mut().zip(shown) {
@@ -211,7 +211,7 @@ fn render_table(report: &Report, shown: &[Column], is_first: bool) -> String {
 }
 
 /// Comma-separated values as RFC 4180 has them, but for ends of lines.
-fn render_csv(report: &Report, shown: &[Column], is_first: bool) -> String {
+fn render_csv(report: &Report, shown: &[ReportColumn], is_first: bool) -> String {
     let mut text = String::new();
     if is_first {
         text += &comma_separated(shown.iter().map(|column| column.name.clone()));
@@ -231,7 +231,7 @@ pub(super) fn comma_separated(cells: impl Iterator<Item = String>) -> String {
 }
 
 /// A list of objects, one a line.
-fn render_json(report: &Report, shown: &[Column], is_first: bool) -> String {
+fn render_json(report: &Report, shown: &[ReportColumn], is_first: bool) -> String {
     let mut text = String::new();
     for (number, row) in report.rows.iter().enumerate() {
         let cells = shown.iter().map(|column| (column.name.clone(), column.cell(row).for_programs()));
@@ -309,7 +309,7 @@ mod tests {
     fn people_get_a_table_and_programs_commas() {
         let user = |name: &str, charged: &str| row(ReportSubject::User(name.to_owned()), charged);
         let report = report(vec![user("alice", "12.000000000001"), user("b,\"b\"", "0")]);
-        let shown = Column::usual(ReportKind::Users, false);
+        let shown = ReportColumn::usual(ReportKind::Users, false);
         insta::assert_snapshot!(render_part(&report, &shown, ReportForm::Table, true), @r#"
         USER   JOBS  MAP_SLOT_SECONDS  REDUCE_SLOT_SECONDS  CONTAINER_SLOT_SECONDS  WAITED_S  FAILED          CHARGED
         alice    12              3600                    0                       7        42       1  12.000000000001
@@ -326,7 +326,7 @@ mod tests {
 
     #[test]
     fn chosen_columns_are_the_same_in_every_form() {
-        let shown = Column::parse_list("user,name,state,submit,elapsed_s,SLOTS_S,cost").unwrap();
+        let shown = ReportColumn::parse_list("user,name,state,submit,elapsed_s,SLOTS_S,cost").unwrap();
         insta::assert_snapshot!(render_part(&jobs(), &shown, ReportForm::Table, true), @r#"
         USER   NAME    STATE      SUBMIT                ELAPSED_S  SLOTS_S  COST
         alice  a, "b"  SUCCEEDED  2026-11-18T11:06:40Z         60     3607   2.5
@@ -340,13 +340,13 @@ mod tests {
         let json: Value = serde_json::from_str(&render_part(&jobs(), &shown, ReportForm::Json, true)).unwrap();
         assert_eq!(json[0]["cost"], "2.5");
         assert_eq!((&json[0]["submit"], &json[1]["user"]), (&"2026-11-18T11:06:40Z".into(), &Value::Null));
-        let error = Column::parse_list("user,price").unwrap_err();
+        let error = ReportColumn::parse_list("user,price").unwrap_err();
         assert!(error.starts_with("\"price\" is no column, expected some of month,job,"), "{error}");
     }
 
     #[test]
     fn parts_make_one_whole() {
-        let shown = Column::parse_list("job,cost").unwrap();
+        let shown = ReportColumn::parse_list("job,cost").unwrap();
         let first = Report { next: Some(1), rows: vec![jobs().rows.remove(0)], ..jobs() };
         let second = Report { rows: vec![jobs().rows.remove(1)], ..jobs() };
         for form in [ReportForm::Csv, ReportForm::Json] {

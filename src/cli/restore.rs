@@ -2,13 +2,12 @@
 
 use std::path::PathBuf;
 
-use crate::config::ConfigError;
 use crate::model::counted;
 use crate::store::{
     BackupSummary, ComesAgain, LostMovement, LostSetting, LostState, RestoreSummary, StoreError, restore,
 };
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::Failure;
 use super::market_text::json;
 use super::serve::ConfigurationArguments;
 use super::time_text::format_time;
@@ -30,31 +29,20 @@ pub(crate) struct RestoreArguments {
     pub(crate) configuration: ConfigurationArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum RestoreFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}")]
-    Store(#[from] StoreError),
-}
-
-impl RestoreFailure {
-    /// The exit code: 2 for what a person must mend, 1 for a file that cannot be written.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_)
-            | Self::Store(StoreError::Locked { .. } | StoreError::OtherSchema { .. } | StoreError::Damaged { .. }) => {
-                WRONG_USAGE
-            }
-            Self::Store(StoreError::File { action: "restore", .. }) => WRONG_USAGE,
-            Self::Store(_) => 1,
-        }
+/// With code 2 for what a person must mend, 1 for a file that cannot be written.
+fn failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Locked { .. }
+        | StoreError::OtherSchema { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::File { action: "restore", .. } => Failure::usage(error),
+        _ => Failure::other(error),
     }
 }
 
-pub(crate) fn run(arguments: &RestoreArguments) -> Result<String, RestoreFailure> {
+pub(crate) fn run(arguments: &RestoreArguments) -> Result<String, Failure> {
     let state_dir = arguments.configuration.load_options().state_dir()?;
-    let restored = restore(&state_dir, &arguments.file)?;
+    let restored = restore(&state_dir, &arguments.file).map_err(failure)?;
     if arguments.json {
         return Ok(as_json(arguments, &restored));
     }

@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use crate::api::{SchedulerStatus, SwitchPlan, group_sentences, room_sentence};
-use crate::config::ConfigError;
 use crate::config::settings::{SchedulerName, UnknownScheduler};
-use crate::lifecycle::{ControlError, SchedulerAnswer, SchedulerRequest, request_scheduler};
+use crate::lifecycle::{SchedulerAnswer, SchedulerRequest, request_scheduler};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::{Failure, WRONG_USAGE};
+use super::market_text;
 use super::serve::ConfigurationArguments;
 use super::terminal;
 use super::time_text::format_time;
@@ -47,38 +47,12 @@ pub(crate) struct SwitchArguments {
     pub(crate) configuration: ConfigurationArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SchedulerFailure {
-    #[error("{0}")]
-    Name(#[from] UnknownScheduler),
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}")]
-    Ask(#[from] ControlError),
-    #[error("refused, nothing is changed: {0}")]
-    Refused(String),
-    #[error("the daemon answered another request")]
-    Confused,
-    #[error("{0}")]
-    Json(#[from] serde_json::Error),
-}
-
-impl SchedulerFailure {
-    /// The exit code: 2 for wrong usage or configuration, or refused; 4 if no daemon is reached; 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Name(_) | Self::Config(_) | Self::Refused(_) => WRONG_USAGE,
-            Self::Ask(ControlError::Unreached { .. }) => 4,
-            Self::Ask(ControlError::Unanswered(_)) | Self::Confused | Self::Json(_) => 1,
-        }
-    }
-}
-
-/// Runs the command; returns the text to print and the exit code: 2 where the switch is refused.
-pub(crate) fn run(command: &SchedulerCommand) -> Result<(String, u8), SchedulerFailure> {
+/// Runs the command; returns the text to print and the exit code: 2 where the switch is refused. Fails with 2 for wrong usage
+/// or configuration, or refused; 4 if no daemon is reached; 1 for any other failure.
+pub(crate) fn run(command: &SchedulerCommand) -> Result<(String, u8), Failure> {
     match command {
         SchedulerCommand::Show { json, configuration } => match ask(configuration, SchedulerRequest::Show, false)? {
-            SchedulerAnswer::Status(status) if *json => Ok((pretty(&status)?, 0)),
+            SchedulerAnswer::Status(status) if *json => Ok((market_text::json(&status), 0)),
             SchedulerAnswer::Status(status) => Ok((render_status(&status), 0)),
             other => Err(unexpected(other)),
         },
@@ -115,7 +89,7 @@ fn ask(
     configuration: &ConfigurationArguments,
     request: SchedulerRequest,
     is_silent: bool,
-) -> Result<SchedulerAnswer, SchedulerFailure> {
+) -> Result<SchedulerAnswer, Failure> {
     let state_dir = configuration.load_options().state_dir()?;
     let say = |plan: &SwitchPlan| {
         if !is_silent {
@@ -125,24 +99,16 @@ fn ask(
     Ok(request_scheduler(&state_dir, request, say)?)
 }
 
-fn shown(
-    plan: &SwitchPlan,
-    is_json: bool,
-    render: impl Fn(&SwitchPlan) -> String,
-) -> Result<(String, u8), SchedulerFailure> {
-    let text = if is_json { pretty(plan)? } else { render(plan) };
+fn shown(plan: &SwitchPlan, is_json: bool, render: impl Fn(&SwitchPlan) -> String) -> Result<(String, u8), Failure> {
+    let text = if is_json { market_text::json(plan) } else { render(plan) };
     Ok((text, if plan.is_permitted() { 0 } else { WRONG_USAGE }))
 }
 
-fn unexpected(answer: SchedulerAnswer) -> SchedulerFailure {
+fn unexpected(answer: SchedulerAnswer) -> Failure {
     match answer {
-        SchedulerAnswer::Refused { why } => SchedulerFailure::Refused(why),
-        _ => SchedulerFailure::Confused,
+        SchedulerAnswer::Refused { why } => Failure::usage(format_args!("refused, nothing is changed: {why}")),
+        _ => Failure::other("the daemon answered another request"),
     }
-}
-
-fn pretty(value: &impl serde::Serialize) -> Result<String, serde_json::Error> {
-    Ok(serde_json::to_string_pretty(value)? + "\n")
 }
 
 /// Which scheduler rules, since when, by whose choice; and its groups.

@@ -8,7 +8,7 @@ use crate::config::settings::{AdmittedTrackers, BudgetStoreKind, JobChangeSettin
 use crate::config::{Configuration, LoadOptions, Settings, not_acted_on};
 use crate::lifecycle::{Precedence, Predecessor, ServeError, ServeOptions, Serving, as_others_name, check_files};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::Failure;
 use super::next_steps::{StartedJobTracker, after_serve};
 use super::staging_line::staging_line;
 
@@ -40,18 +40,6 @@ pub(crate) struct ServeCommand {
 /// The option of [`ServeCommand::take_over`].
 const TAKE_OVER: &str = "--take-over";
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ServeFailure {
-    #[error("{0}")]
-    Config(#[from] crate::config::ConfigError),
-    #[error("--take-over is only for a process started by a running daemon: {0}")]
-    TakeOver(std::io::Error),
-    #[error("{0}")]
-    Start(ServeError),
-    #[error("{0}")]
-    Serve(ServeError),
-}
-
 impl ConfigurationArguments {
     /// As options for loading the configuration.
     pub(crate) fn load_options(&self) -> LoadOptions {
@@ -59,20 +47,12 @@ impl ConfigurationArguments {
     }
 }
 
-impl ServeFailure {
-    /// The exit code: 2 for wrong usage or configuration, and for whatever else keeps it from starting until a person acts,
-    /// so that a supervisor does not try again; 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) => WRONG_USAGE,
-            Self::Start(error) if error.is_permanent() => WRONG_USAGE,
-            Self::TakeOver(_) | Self::Start(_) | Self::Serve(_) => 1,
-        }
-    }
-}
-
-pub(crate) fn run(command: ServeCommand) -> Result<(), ServeFailure> {
-    let predecessor = command.take_over.then(Predecessor::of_stdin).transpose().map_err(ServeFailure::TakeOver)?;
+/// Fails with 2 for wrong usage or configuration, and for whatever else keeps it from starting until a person acts, so that a
+/// supervisor does not try again; with 1 for any other failure.
+pub(crate) fn run(command: ServeCommand) -> Result<(), Failure> {
+    let predecessor = command.take_over.then(Predecessor::of_stdin).transpose().map_err(|error| {
+        Failure::other(format_args!("--take-over is only for a process started by a running daemon: {error}"))
+    })?;
     let loaded = Settings::load(&command.configuration.load_options());
     if let (Some(predecessor), Err(error)) = (&predecessor, &loaded) {
         predecessor.refuse(&error.to_string());
@@ -99,7 +79,8 @@ pub(crate) fn run(command: ServeCommand) -> Result<(), ServeFailure> {
             tracing::info!("{line}");
         }
     });
-    served.map_err(|error| if has_served { ServeFailure::Serve(error) } else { ServeFailure::Start(error) })
+    let is_usage = |error: &ServeError| !has_served && error.is_permanent();
+    served.map_err(|error| if is_usage(&error) { Failure::usage(error) } else { Failure::other(error) })
 }
 
 /// A line for each key that is set and that nothing here acts on; keys at Hadoop's own default change nothing anywhere.

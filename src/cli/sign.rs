@@ -6,16 +6,15 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use crate::client::market::MarketClient;
-use crate::client::signed_query::{QueryCharacterError, SignedQuery};
+use crate::client::signed_query::SignedQuery;
 use crate::clock::wall_ms;
 use crate::market::Key;
 use crate::market::signature::{job_message, sign};
 use crate::model::{as_shell_word, quoted_as_shell_word};
 
+use super::exit_code::Failure;
 use super::market_command::{MarketArguments, wait_for};
 use super::market_text::json;
-use super::place::PlaceError;
-use super::signer::SignerError;
 use super::terminal::print_error;
 
 /// The query and the value of the Authorization header, a line each.
@@ -61,16 +60,6 @@ pub(crate) struct SignArguments {
     pub(crate) market: MarketArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SignError {
-    #[error("{0}")]
-    Place(#[from] PlaceError),
-    #[error("{0}")]
-    Signer(#[from] SignerError),
-    #[error("{0}")]
-    Query(#[from] QueryCharacterError),
-}
-
 /// How long the server has for its time.
 const TIME_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -92,15 +81,15 @@ fn timestamp_ms(server: &str) -> i64 {
 }
 
 /// The text to print, signed at the server's time.
-pub(crate) fn run(arguments: &SignArguments) -> Result<String, SignError> {
+pub(crate) fn run(arguments: &SignArguments) -> Result<String, Failure> {
     let server = arguments.market.place.find(&[])?.http().address.to_string();
     signed_text(arguments, &server, timestamp_ms(&server))
 }
 
 /// The text to print, signed at `timestamp_ms`, epoch ms.
-fn signed_text(arguments: &SignArguments, server: &str, timestamp_ms: i64) -> Result<String, SignError> {
+fn signed_text(arguments: &SignArguments, server: &str, timestamp_ms: i64) -> Result<String, Failure> {
     let MarketArguments { json: is_json, signer, .. } = &arguments.market;
-    let (user, key) = (signer.user()?, signer.key()?);
+    let (user, key) = (signer.user().map_err(Failure::usage)?, signer.key().map_err(Failure::usage)?);
     let Some(query) = arguments.query.as_deref().filter(|_| !arguments.job) else {
         return Ok(match is_json {
             true => json(&serde_json::json!({
@@ -109,7 +98,7 @@ fn signed_text(arguments: &SignArguments, server: &str, timestamp_ms: i64) -> Re
             false => job_arguments(&user, timestamp_ms, &key),
         });
     };
-    let signed = SignedQuery::new(query, &user, timestamp_ms, &key)?;
+    let signed = SignedQuery::new(query, &user, timestamp_ms, &key).map_err(Failure::usage)?;
     if *is_json {
         return Ok(json(&serde_json::json!({ "query": signed.query, "authorization": signed.authorization })));
     }

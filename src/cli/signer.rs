@@ -10,7 +10,7 @@ use crate::config::environment::Environment;
 use crate::fs::access_of_others;
 use crate::market::{Key, KeyFault};
 
-use super::exit_code::{DENIED, WRONG_USAGE};
+use super::exit_code::{DENIED, HasExitCode, WRONG_USAGE};
 use super::place::{HEADING, UserConfig, UserConfigError};
 use super::terminal::print_error;
 
@@ -53,16 +53,18 @@ pub(crate) enum KeySource {
     Environment(String),
 }
 
-impl SignerError {
+impl HasExitCode for SignerError {
     /// The exit code of this process: without a key a request is denied as one is whose signature is missing; what an option
     /// names must be right.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::NoKey | Self::NowhereFound(_) => DENIED,
             Self::NoUser | Self::UserConfig(_) | Self::KeyFile { .. } | Self::BadKey { .. } => WRONG_USAGE,
         }
     }
+}
 
+impl SignerError {
     /// Whether there is a text where a key is looked for that can be none: signing with it, or going on without, ends in a denial.
     pub(crate) fn is_bad_key(&self) -> bool {
         matches!(self, Self::BadKey { fault, .. } if *fault != KeyFault::Empty)

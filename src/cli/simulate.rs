@@ -22,8 +22,8 @@ pub(crate) struct SimulateArguments {
     #[arg(long, default_value_t = 100_000)]
     events: u64,
     /// Scheduler; under dynamic and fair, odd seeds run with preemption; mixed switches among all of them
-    #[arg(long, value_name = "NAME", value_enum, default_value_t = Policy::Dynamic)]
-    policy: Policy,
+    #[arg(long, value_name = "NAME", value_enum, default_value_t = PolicyArgument::Dynamic)]
+    policy: PolicyArgument,
     /// Give nodes memory and cores, and let applications ask for containers. Without it runs are as they were before there
     /// were containers
     #[arg(long)]
@@ -44,7 +44,7 @@ pub(crate) struct SimulateArguments {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-enum Policy {
+enum PolicyArgument {
     Fifo,
     Capacity,
     Fair,
@@ -94,12 +94,12 @@ pub(crate) fn run(arguments: &SimulateArguments) -> Result<String, String> {
 impl SimulateArguments {
     fn options(&self, seed: u64) -> RunOptions {
         let policy = match self.policy {
-            Policy::Fifo => PolicyChoice::Fifo,
-            Policy::Capacity => PolicyChoice::Capacity,
-            Policy::Fair => PolicyChoice::Fair,
-            Policy::Constraint => PolicyChoice::Constraint,
-            Policy::Mixed => PolicyChoice::Mixed,
-            Policy::Dynamic => PolicyChoice::Dynamic,
+            PolicyArgument::Fifo => PolicyChoice::Fifo,
+            PolicyArgument::Capacity => PolicyChoice::Capacity,
+            PolicyArgument::Fair => PolicyChoice::Fair,
+            PolicyArgument::Constraint => PolicyChoice::Constraint,
+            PolicyArgument::Mixed => PolicyChoice::Mixed,
+            PolicyArgument::Dynamic => PolicyChoice::Dynamic,
         };
         let cuts = Cuts { without: self.without.iter().copied().collect(), until_ms: self.until };
         let (has_containers, has_adversaries) = (self.containers, self.adversaries);

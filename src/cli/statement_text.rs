@@ -5,20 +5,20 @@ use comfy_table::CellAlignment;
 use crate::api::{Statement, StatementRow};
 use crate::model::Credits;
 
-use super::market_text::{Form, columns, json, lines};
+use super::market_text::{OutputForm, columns, json, lines};
 use super::report_text::{comma_separated, format_rfc_3339};
 use super::terminal::visible;
 use super::time_text::format_time;
 
 /// The rows, newest last. In the table, a row with a date as its time is a daily sum.
-pub(super) fn render_statement(statement: &Statement, form: Form) -> String {
-    if form == Form::Json {
+pub(super) fn render_statement(statement: &Statement, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(statement);
     }
     let rows = &statement.rows;
     let has = |of: fn(&StatementRow) -> Option<u64>| rows.iter().any(|row| of(row).is_some_and(|slots| slots > 0));
     let has_samples = rows.iter().any(|row| row.map_slots.is_some());
-    let mut columns_of_slots: Vec<Column> = vec![
+    let mut columns_of_slots: Vec<SlotColumn> = vec![
         ("map slot-s", |row| row.map_slot_ms.map(format_seconds)),
         ("reduce slot-s", |row| row.reduce_slot_ms.map(format_seconds)),
     ];
@@ -82,7 +82,7 @@ pub(super) fn render_csv(statement: &Statement) -> String {
 }
 
 /// A column of slots: its head, and its cell in a row.
-type Column = (&'static str, fn(&StatementRow) -> Option<String>);
+type SlotColumn = (&'static str, fn(&StatementRow) -> Option<String>);
 
 /// Slot-milliseconds as slot-seconds.
 fn format_seconds(slot_ms: u64) -> String {
@@ -158,7 +158,7 @@ mod tests {
             }],
             ..statement()
         };
-        let text = render_statement(&statement, Form::Table);
+        let text = render_statement(&statement, OutputForm::Table);
         assert!(text.contains(r"sql:\u{202e}root") && text.contains(r"inv-1: a\u{2066}b"), "{text}");
         assert!(render_csv(&statement).contains("a\u{2066}b"), "a program gets what was written");
     }
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn people_get_a_table() {
-        insta::assert_snapshot!(render_statement(&statement(), Form::Table), @r"
+        insta::assert_snapshot!(render_statement(&statement(), OutputForm::Table), @r"
         TIME                  REASON    MOVEMENTS            RATE  MAP SLOT-S  REDUCE SLOT-S  AVERAGE SLOTS  MAP SLOTS  REDUCE SLOTS           AMOUNT          BALANCE  BY    NOTE
         2026-10-01            top_up            2                                                                                              +100.0                   root
         2026-10-01            charge         3998                                                                19990             0            -12.5             87.5
@@ -226,7 +226,7 @@ mod tests {
 
     #[test]
     fn machines_get_json() {
-        insta::assert_snapshot!(render_statement(&statement(), Form::Json), @r#"
+        insta::assert_snapshot!(render_statement(&statement(), OutputForm::Json), @r#"
         {
           "queue": "alice",
           "balance": "82.499999999995",

@@ -6,18 +6,18 @@ use crate::api::{BudgetImageStatus, ContainerCounts, DaemonStatus};
 use crate::client::daemon_status::{StatusError, daemon_status};
 use crate::model::counted;
 
-use super::exit_code::{UNREACHABLE, WRONG_USAGE};
-use super::market_command::{MarketArguments, block_on};
+use super::exit_code::{Failure, UNREACHABLE};
+use super::market_command::{MarketArguments, wait_for};
 use super::market_text::json;
 use super::pasted::pasted_place;
-use super::place::{Found, PlaceError};
+use super::place::FoundAddress;
 
 /// Exit code of a daemon that serves and cannot run jobs.
 const NOT_READY: u8 = 1;
 
 /// Options of `status`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct StatusArguments {
+pub(crate) struct DaemonStatusArguments {
     /// Set a configuration key, overriding the conf folder; can be repeated
     #[arg(short = 'D', value_name = "KEY=VALUE")]
     define: Vec<String>,
@@ -26,37 +26,16 @@ pub(crate) struct StatusArguments {
     market: MarketArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StatusFailure {
-    #[error("{0}")]
-    Place(#[from] PlaceError),
-    #[error("{source}{note}; start one: {}", pasted_place("jobtracker serve"))]
-    Daemon {
-        /// Why there is no status.
-        source: StatusError,
-        /// Who names its address.
-        note: String,
-    },
-    #[error("cannot send the request: {0}")]
-    System(#[from] std::io::Error),
-}
-
-impl StatusFailure {
-    /// The exit code: 2 for wrong configuration, 4 if no daemon answers.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Place(_) => WRONG_USAGE,
-            Self::Daemon { .. } | Self::System(_) => UNREACHABLE,
-        }
-    }
-}
-
-/// Asks for the status; returns the text and the exit code: 0 where jobs can run, else 1.
-pub(crate) fn run(arguments: &StatusArguments) -> Result<(String, u8), StatusFailure> {
-    let StatusArguments { define, market } = arguments;
-    let Found { address, origin } = market.place.find(define)?.http();
-    let failed = |source| StatusFailure::Daemon { source, note: origin.note() };
-    let status = block_on(async { daemon_status(&address.to_string()).await.map_err(failed) })?;
+/// Asks for the status; returns the text and the exit code: 0 where jobs can run, else 1. Fails with 2 for
+/// wrong configuration, 4 if no daemon answers.
+pub(crate) fn run(arguments: &DaemonStatusArguments) -> Result<(String, u8), Failure> {
+    let DaemonStatusArguments { define, market } = arguments;
+    let FoundAddress { address, origin } = market.place.find(define)?.http();
+    let failure = |error: StatusError| {
+        let start = pasted_place("jobtracker serve");
+        Failure::new(UNREACHABLE, format_args!("{error}{}; start one: {start}", origin.note()))
+    };
+    let status = wait_for(async { Ok(daemon_status(&address.to_string()).await) })?.map_err(failure)?;
     let code = if status.is_ready { 0 } else { NOT_READY };
     Ok((if market.json { json(&status) } else { text(&status) }, code))
 }

@@ -1,11 +1,11 @@
 //! `jobtracker store`: the database of budgets.
 
+use crate::config::keys;
 use crate::config::settings::{BudgetStoreKind, PostgresSettings};
-use crate::config::{ConfigError, keys};
 use crate::lifecycle::ServeError;
 use crate::store::{INITIALISE_SQL, Initialised, initialise};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::{Failure, UNREACHABLE};
 use super::serve::ConfigurationArguments;
 
 /// Subcommands of `store`.
@@ -29,40 +29,28 @@ pub(crate) struct InitArguments {
     take_over: bool,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StoreFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{} is not `postgres`: there are no tables to make", keys::BUDGET_STORE.name)]
-    NoDatabase,
-    #[error("{0}")]
-    Database(ServeError),
-}
-
-impl StoreFailure {
-    /// The exit code: 2 for what only a person can mend, 4 if the database is not reached.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Database(error) if !error.is_permanent() => 4,
-            _ => WRONG_USAGE,
-        }
-    }
-}
-
-pub(crate) fn run(command: &StoreCommand) -> Result<String, StoreFailure> {
+/// Fails with 2 for what only a person can mend, 4 if the database is not reached.
+pub(crate) fn run(command: &StoreCommand) -> Result<String, Failure> {
     let StoreCommand::Init(arguments) = command;
     if arguments.sql {
         return Ok(INITIALISE_SQL.to_owned());
     }
     let done = initialise(&database(arguments)?, arguments.take_over);
-    Ok(text(&done.map_err(|error| StoreFailure::Database(error.into()))?))
+    let failure = |error: ServeError| match error.is_permanent() {
+        true => Failure::usage(error),
+        false => Failure::new(UNREACHABLE, error),
+    };
+    Ok(text(&done.map_err(|error| failure(error.into()))?))
 }
 
-fn database(arguments: &InitArguments) -> Result<PostgresSettings, StoreFailure> {
+fn database(arguments: &InitArguments) -> Result<PostgresSettings, Failure> {
     let configuration = arguments.configuration.load_options().configuration()?;
     match BudgetStoreKind::from_configuration(&configuration)? {
         BudgetStoreKind::Postgres(postgres) => Ok(postgres),
-        BudgetStoreKind::File(_) | BudgetStoreKind::Command(_) => Err(StoreFailure::NoDatabase),
+        BudgetStoreKind::File(_) | BudgetStoreKind::Command(_) => Err(Failure::usage(format_args!(
+            "{} is not `postgres`: there are no tables to make",
+            keys::BUDGET_STORE.name
+        ))),
     }
 }
 

@@ -6,12 +6,15 @@ use std::path::PathBuf;
 
 use rustix::process::geteuid;
 
+use crate::cli::exit_code::{DENIED, FAILED, Failure, HasExitCode, WRONG_USAGE};
 use crate::cli::next_steps::after_tasktracker;
 use crate::cli::serve::{ConfigurationArguments, reach};
-use crate::config::{ConfigError, contradictions, keys};
+use crate::config::{contradictions, keys};
 use crate::supervisor::process::THIS_PROGRAM;
 use crate::worker::run_as::RunAs;
-use crate::worker::{Running, TaskTrackerError, TaskTrackerSettings, machine_warnings, run as run_tracker};
+use crate::worker::{
+    HeartbeatError, RunningWorker, TaskTrackerError, TaskTrackerSettings, machine_warnings, run as run_tracker,
+};
 
 /// Options of `tasktracker`.
 #[derive(Clone, Debug, clap::Args)]
@@ -36,14 +39,6 @@ const MOST_SLOTS: i64 = 10_000;
 /// Longest name of a worker, bytes.
 const LONGEST_NAME: usize = 64;
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TaskTrackerFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}")]
-    Run(#[from] TaskTrackerError),
-}
-
 impl TaskTrackerArguments {
     /// Keys that are set, `key=value`; what is set by its key comes last and counts.
     fn definitions(&self, default_slots: Option<u32>) -> Vec<String> {
@@ -64,16 +59,14 @@ fn worker_name(text: &str) -> Result<String, String> {
     }
 }
 
-impl TaskTrackerFailure {
+impl HasExitCode for TaskTrackerError {
     /// The exit code: 2 for wrong usage or configuration, and for whatever else only a person can mend, 3 if the JobTracker
     /// does not admit this host, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        use crate::worker::HeartbeatError;
+    fn exit_code(&self) -> u8 {
         match self {
-            Self::Config(_) => 2,
-            Self::Run(TaskTrackerError::Heartbeat(HeartbeatError::Disallowed(_))) => 3,
-            Self::Run(error) if error.is_permanent() => 2,
-            Self::Run(_) => 1,
+            Self::Heartbeat(HeartbeatError::Disallowed(_)) => DENIED,
+            error if error.is_permanent() => WRONG_USAGE,
+            _ => FAILED,
         }
     }
 }
@@ -84,7 +77,7 @@ fn cores() -> u32 {
 }
 
 /// Loads the configuration and runs until SIGTERM or SIGINT, or until its terminal is closed.
-pub(crate) fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFailure> {
+pub(crate) fn run(arguments: &TaskTrackerArguments) -> Result<(), Failure> {
     let without_slots = ConfigurationArguments { conf: arguments.conf.clone(), define: Vec::new() }.load_options();
     let default_slots = without_slots.conf_dir.is_none().then(cores);
     let define = arguments.definitions(default_slots);
@@ -116,7 +109,7 @@ pub(crate) fn run(arguments: &TaskTrackerArguments) -> Result<(), TaskTrackerFai
 }
 
 /// Addresses, directories and the next commands.
-fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&Running) -> Vec<String> + use<> {
+fn start_lines(settings: &TaskTrackerSettings) -> impl FnOnce(&RunningWorker) -> Vec<String> + use<> {
     let (jobtracker, slots) = (settings.jobtracker.clone(), settings.slots);
     let run_as = run_as_line(&settings.run_as, &settings.user);
     let logs = match settings.needs_log_tickets {

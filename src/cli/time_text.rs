@@ -17,7 +17,7 @@ static SHOWN_ZONE: OnceLock<TimeZone> = OnceLock::new();
 #[error(
     "expected a duration above 0 such as 20m, or a time such as 18:00 or 2026-11-22T18:00, with +01:00 or Z if not local"
 )]
-pub(super) struct InvalidDue;
+pub(super) struct InvalidDueTime;
 
 /// From now on times are shown in the zone of this machine, as on a terminal.
 pub(super) fn show_local_times() {
@@ -103,19 +103,19 @@ fn parse_local_ms(text: &str) -> Option<i64> {
 }
 
 /// A deadline: a duration from now, a time of today, or of tomorrow if it is past, or a date with a time; local unless it says otherwise.
-pub(super) fn parse_due(text: &str) -> Result<DueText, InvalidDue> {
-    let now = Timestamp::from_millisecond(wall_ms()).map_err(|_: jiff::Error| InvalidDue)?;
+pub(super) fn parse_due(text: &str) -> Result<DueText, InvalidDueTime> {
+    let now = Timestamp::from_millisecond(wall_ms()).map_err(|_: jiff::Error| InvalidDueTime)?;
     parse_due_at(text, &now.to_zoned(TimeZone::system()))
 }
 
-fn parse_due_at(text: &str, now: &Zoned) -> Result<DueText, InvalidDue> {
+fn parse_due_at(text: &str, now: &Zoned) -> Result<DueText, InvalidDueTime> {
     // With seconds it could be read as a duration.
     if let Some(time) = time_of_day(text) {
-        return next(time, now).map(DueText::AtMs).ok_or(InvalidDue);
+        return next(time, now).map(DueText::AtMs).ok_or(InvalidDueTime);
     }
     match parse_duration_ms(text) {
         Ok(ms) => Ok(DueText::AfterMs(ms)),
-        Err(_) => parse_time_in(text, now.time_zone()).map(DueText::AtMs).ok_or(InvalidDue),
+        Err(_) => parse_time_in(text, now.time_zone()).map(DueText::AtMs).ok_or(InvalidDueTime),
     }
 }
 
@@ -239,7 +239,7 @@ mod tests {
             assert_eq!(parse_due_at(text, &now), Ok(due), "{text}");
         }
         for text in ["", "20", "0s", "-5m", "soon", "25:00", "18:00Z", "T18:00", "18", "999999999999999h"] {
-            assert_eq!(parse_due_at(text, &now), Err(InvalidDue), "{text}");
+            assert_eq!(parse_due_at(text, &now), Err(InvalidDueTime), "{text}");
         }
     }
 

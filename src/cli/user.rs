@@ -10,13 +10,12 @@ use crate::api::parse_duration_ms;
 use crate::market::{MAX_RETIRING_MS, Role};
 use crate::model::hex;
 
+use super::exit_code::Failure;
 use super::terminal::print_error;
 use super::time_text::format_time;
 
 use edit::{AclFileArguments, Edit};
 use own_queue::{OwnQueueArguments, add_queue};
-
-pub(crate) use edit::UserFailure;
 
 /// Subcommands of `user`.
 #[derive(Clone, Debug, clap::Subcommand)]
@@ -111,7 +110,7 @@ pub(crate) struct UserChange {
 }
 
 /// Changes the user at `now_ms`, epoch ms; returns the text to print.
-pub(crate) fn run(command: &UserCommand, now_ms: i64) -> Result<String, UserFailure> {
+pub(crate) fn run(command: &UserCommand, now_ms: i64) -> Result<String, Failure> {
     let (change, said, file) = match command {
         UserCommand::Add { name, role, key, queue, file } => {
             let role = match role {
@@ -184,8 +183,8 @@ impl NewKeyArguments {
     /// Makes a key, places it and puts it in force; a key that is not put in force leaves no file. Returns the key or its file.
     fn place(
         &self,
-        put_in_force: impl FnOnce(&str) -> Result<(), UserFailure>,
-    ) -> Result<(Option<String>, Option<PathBuf>), UserFailure> {
+        put_in_force: impl FnOnce(&str) -> Result<(), Failure>,
+    ) -> Result<(Option<String>, Option<PathBuf>), Failure> {
         let key = new_key()?;
         let Some(path) = &self.key_file else {
             put_in_force(&key)?;
@@ -202,9 +201,9 @@ impl NewKeyArguments {
 }
 
 /// 32 random bytes in hexadecimal digits.
-fn new_key() -> Result<String, UserFailure> {
+fn new_key() -> Result<String, Failure> {
     let mut bytes = [0_u8; 32];
-    getrandom::fill(&mut bytes).map_err(UserFailure::NoRandomness)?;
+    getrandom::fill(&mut bytes).map_err(|error| Failure::other(format_args!("no key can be made: {error}")))?;
     Ok(hex(&bytes))
 }
 

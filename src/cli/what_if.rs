@@ -3,16 +3,15 @@
 use std::path::PathBuf;
 
 use crate::api::{ComparedGroup, ComparedJob, PlayComparison, PlayFigures, PlaySettings, tenths_text};
-use crate::config::ConfigError;
-use crate::config::settings::{SchedulerName, UnknownScheduler};
+use crate::config::settings::UnknownScheduler;
 use crate::lifecycle::{PlayFailure, PlayQuestion, play_past};
 use crate::model::counted;
 use crate::store::{RecordedSpan, StoreError, database_in};
 
-use super::exit_code::WRONG_USAGE;
+use super::exit_code::Failure;
 use super::market_text::{columns, json, lines};
 use super::serve::ConfigurationArguments;
-use super::time_text::{InvalidTime, format_time, parse_time_of};
+use super::time_text::{format_time, parse_time_of};
 
 /// Play the jobs of the past again in virtual time, as configured and as asked, and compare
 #[derive(Clone, Debug, clap::Args)]
@@ -49,40 +48,19 @@ pub(crate) struct WhatIfArguments {
     configuration: ConfigurationArguments,
 }
 
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum WhatIfFailure {
-    #[error("--policy: {0}")]
-    Policy(#[from] UnknownScheduler),
-    #[error("{0}")]
-    Time(#[from] InvalidTime),
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("--set {0:?}: expected KEY=VALUE")]
-    Set(String),
-    #[error("{0}")]
-    Play(#[from] PlayFailure),
-}
-
-impl WhatIfFailure {
-    /// The exit code: 1 for a state that cannot be read, 2 for wrong usage or configuration.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Play(PlayFailure::Store(StoreError::OtherSchema { .. })) => WRONG_USAGE,
-            Self::Play(PlayFailure::Store(_)) => 1,
-            _ => WRONG_USAGE,
-        }
-    }
-}
-
-pub(crate) fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> {
-    let time = |option, text: &Option<String>| text.as_deref().map(|text| parse_time_of(option, text)).transpose();
+/// Fails with 1 for a state that cannot be read, 2 for wrong usage or configuration.
+pub(crate) fn run(arguments: &WhatIfArguments) -> Result<String, Failure> {
+    let time = |option, text: &Option<String>| {
+        text.as_deref().map(|text| parse_time_of(option, text)).transpose().map_err(Failure::usage)
+    };
     let span = RecordedSpan {
         since_ms: time("--since", &arguments.since)?.unwrap_or(i64::MIN),
         until_ms: time("--until", &arguments.until)?.unwrap_or(i64::MAX),
     };
-    let scheduler: Option<SchedulerName> = arguments.policy.as_deref().map(str::parse).transpose()?;
+    let scheduler = arguments.policy.as_deref().map(str::parse).transpose();
+    let scheduler = scheduler.map_err(|error: UnknownScheduler| Failure::usage(format_args!("--policy: {error}")))?;
     if let Some(wrong) = arguments.set.iter().find(|set| !set.contains('=')) {
-        return Err(WhatIfFailure::Set(wrong.clone()));
+        return Err(Failure::usage(format_args!("--set {wrong:?}: expected KEY=VALUE")));
     }
     let options = arguments.configuration.load_options();
     let database = match &arguments.state {
@@ -97,7 +75,12 @@ pub(crate) fn run(arguments: &WhatIfArguments) -> Result<String, WhatIfFailure> 
         span,
         shows_jobs: arguments.jobs,
     };
-    Ok(render(&play_past(&question, &options, &database)?, arguments.json))
+    let failure = |error: PlayFailure| match error {
+        PlayFailure::Store(StoreError::OtherSchema { .. }) => Failure::usage(error),
+        PlayFailure::Store(_) => Failure::other(error),
+        _ => Failure::usage(error),
+    };
+    Ok(render(&play_past(&question, &options, &database).map_err(failure)?, arguments.json))
 }
 
 /// Both plays.

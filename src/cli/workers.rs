@@ -10,7 +10,7 @@ use crate::client::market::{MarketClient, MarketClientError};
 use crate::model::counted;
 
 use super::market_command::{MarketArguments, MarketCommandError, wait_for};
-use super::market_text::{Form, columns_of, format_duration, json, lines};
+use super::market_text::{OutputForm, columns_of, format_duration, json, lines};
 use super::pasted::pasted_place;
 use super::terminal::print_error;
 use super::time_text::format_time;
@@ -56,8 +56,8 @@ pub(crate) fn run(command: &WorkersCommand) -> Result<String, MarketCommandError
             let client = market.client()?;
             let workers = wait_for(async { Ok(client.workers().await?) })?;
             Ok(match market.form() {
-                Form::Json => json(&workers),
-                Form::Table => render(&workers),
+                OutputForm::Json => json(&workers),
+                OutputForm::Table => render(&workers),
             })
         }
         WorkersCommand::Drain { worker, wait, market } => {
@@ -107,8 +107,8 @@ async fn wait_until_idle(worker: &str, client: &MarketClient) -> Result<(), Mark
 
 fn done(worker: &str, what: &str, market: &MarketArguments) -> String {
     match market.form() {
-        Form::Json => json(&serde_json::json!({ "worker": worker, "state": what })),
-        Form::Table => format!("{worker}: {what}\n"),
+        OutputForm::Json => json(&serde_json::json!({ "worker": worker, "state": what })),
+        OutputForm::Table => format!("{worker}: {what}\n"),
     }
 }
 

@@ -1,18 +1,16 @@
 //! One request for the market, for jobs and for task logs: a complete answer, or why there is none; and what slow answers wait for.
 
-use std::error::Error;
 use std::pin::pin;
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use hyper::body::Body;
 use hyper::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, LOCATION, SET_COOKIE};
 use hyper::http::request::Builder;
 use hyper::{Method, Request, StatusCode};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, timeout};
 
-use crate::http::{ClientError, IncomingAnswer, send_request};
+use crate::http::{ClientError, IncomingAnswer, SentBody, send_request};
 
 /// Timeout for a complete answer; longer than the server's own timeout for its store.
 const TIMEOUT: Duration = Duration::from_secs(40);
@@ -121,17 +119,12 @@ pub(crate) async fn post(server: &str, path: &str) -> Result<HttpAnswer, HttpErr
 }
 
 /// Sends a body as a program, with the time that its length takes on a slow line.
-pub(crate) async fn post_body<B>(
+pub(crate) async fn post_body<B: SentBody>(
     server: &str,
     path: &str,
     authorization: Option<&str>,
     body: B,
-) -> Result<HttpAnswer, HttpError>
-where
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+) -> Result<HttpAnswer, HttpError> {
     let mut request = post_as_program(path);
     if let Some(authorization) = authorization {
         request = request.header(AUTHORIZATION, authorization);
@@ -151,12 +144,7 @@ async fn send(server: &str, request: Builder, body: String) -> Result<HttpAnswer
     waiting_for(server, answer).await.map_err(|_| HttpError::TooSlow)?
 }
 
-async fn exchange<B>(server: &str, request: Builder, body: B) -> Result<HttpAnswer, HttpError>
-where
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+async fn exchange<B: SentBody>(server: &str, request: Builder, body: B) -> Result<HttpAnswer, HttpError> {
     let answer = answer_to(server, request, body).await?;
     let status = answer.status();
     let cookie = answer.headers().get(SET_COOKIE).and_then(|value| value.to_str().ok());
@@ -164,12 +152,7 @@ where
     Ok(HttpAnswer { status, body: answer.into_text(MAX_BODY_BYTES).await?, cookie })
 }
 
-async fn answer_to<B>(server: &str, request: Builder, body: B) -> Result<IncomingAnswer, HttpError>
-where
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+async fn answer_to<B: SentBody>(server: &str, request: Builder, body: B) -> Result<IncomingAnswer, HttpError> {
     let request = request.header(HOST, server).header(ACCEPT, "*/*").body(body)?;
     let stream = TcpStream::connect(server).await?;
     Ok(send_request(stream, request, MAX_HEAD_BYTES).await?)

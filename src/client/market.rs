@@ -21,7 +21,7 @@ use crate::model::{AttemptId, Credits};
 pub use answer::MarketAnswer;
 pub(crate) use answer::{QueueLine, QuoteLine};
 pub(in crate::client) use read::SignedReadError;
-pub(crate) use upload::JobFile;
+pub(crate) use upload::UploadedFile;
 pub(crate) use workers::PauseOf;
 
 const SCHEDULER: &str = "/scheduler";
@@ -59,6 +59,13 @@ pub struct Signer {
 enum Carried {
     InHeader,
     InLink,
+}
+
+/// The times that a query is signed with: that of the server, then later ones.
+struct TriedTimes {
+    server_ms: i64,
+    next_ms: i64,
+    signatures: usize,
 }
 
 /// A client of one server.
@@ -265,7 +272,7 @@ impl MarketClient {
     ) -> Result<T, MarketClientError> {
         if let Some(signer) = signer {
             match self.signed_json(path, query, signer).await {
-                // Without a market, every signed request is refused.
+                // A server without a market refuses both.
                 Err(MarketClientError::Refused(_)) if self.request("time").await.is_err() => {}
                 answer => return answer,
             }
@@ -309,22 +316,16 @@ impl MarketClient {
         signer: &Signer,
     ) -> Result<HttpAnswer, MarketClientError> {
         let time_ms = self.time_ms().await?;
-        let mut timestamp_ms = time_ms;
-        let mut signatures = 1;
+        let mut times = TriedTimes::from(time_ms);
         loop {
-            let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
+            let signed = SignedQuery::new(query, &signer.user, times.next_ms, &signer.key)?;
             let answer = match carried {
                 Carried::InHeader => self.get(&format!("{path}?{}", signed.query), Some(&signed.authorization)).await?,
                 Carried::InLink => self.get(&signed.link(path), None).await?,
             };
-            let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
-            match used_ms(&answer).filter(is_near) {
-                Some(last_ms) if signatures < MOST_SIGNATURES => {
-                    timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms)
-                }
-                _ => return Ok(answer),
+            if !times.has_later(&answer) {
+                return Ok(answer);
             }
-            signatures += 1;
         }
     }
 
@@ -369,6 +370,21 @@ impl MarketClient {
     fn unreachable(&self, reason: impl ToString) -> MarketClientError {
         let reason = format!("{}{}", reason.to_string(), self.origin);
         MarketClientError::Unreachable { server: self.server.clone(), reason }
+    }
+}
+
+impl TriedTimes {
+    fn from(server_ms: i64) -> Self {
+        Self { server_ms, next_ms: server_ms, signatures: 1 }
+    }
+
+    /// Whether the answer says that the time was used, so that a later one is to be tried.
+    fn has_later(&mut self, answer: &HttpAnswer) -> bool {
+        let is_near = |last_ms: &i64| last_ms.saturating_sub(self.server_ms) < MOST_AHEAD_MS;
+        let Some(last_ms) = used_ms(answer).filter(is_near) else { return false };
+        self.next_ms = last_ms.saturating_add(1).max(self.next_ms);
+        self.signatures += 1;
+        self.signatures <= MOST_SIGNATURES
     }
 }
 

@@ -15,7 +15,7 @@ pub(super) struct Bill {
 
 /// What a user knows without the statement.
 #[derive(Clone, Debug)]
-pub(super) struct Expected {
+pub(super) struct ExpectedBill {
     /// The first balance, credits.
     pub(super) start: Credits,
     /// The balance that `/scheduler` shows at the end, credits.
@@ -41,7 +41,7 @@ struct Lot {
 
 impl Bill {
     /// Sums the statement and compares it with what the user knows.
-    pub(super) fn of(statement: &Statement, expected: &Expected) -> Self {
+    pub(super) fn of(statement: &Statement, expected: &ExpectedBill) -> Self {
         let queue = statement.queue.as_str();
         let mut wrong = Vec::new();
         let mut lots: BTreeMap<Credits, Lot> = BTreeMap::new();
@@ -92,8 +92,8 @@ impl Bill {
     }
 }
 
-fn text(queue: &str, expected: &Expected, charged: Credits, lots: BTreeMap<Credits, Lot>) -> String {
-    let Expected { start, end, bids, interval_ms, .. } = expected;
+fn text(queue: &str, expected: &ExpectedBill, charged: Credits, lots: BTreeMap<Credits, Lot>) -> String {
+    let ExpectedBill { start, end, bids, interval_ms, .. } = expected;
     let mut lots: Vec<_> = lots.into_iter().collect();
     // In the order of the bids.
     lots.sort_by_key(|(rate, _)| bids.iter().position(|bid| bid == rate));
@@ -170,7 +170,7 @@ mod tests {
         }
     }
 
-    fn statement() -> (Statement, Expected) {
+    fn statement() -> (Statement, ExpectedBill) {
         let rows = vec![
             row(0, 0, MovementReason::Endowment, "1000"),
             charge(3, "1.1", 22_000, "-13.2"),
@@ -182,7 +182,7 @@ mod tests {
         let statement = Statement { queue: QueueName::new("alice").unwrap(), balance, rows, has_earlier: false };
         let bids = vec![credits("1.1"), credits("6.6")];
         let expected =
-            Expected { start: credits("1000"), end: balance, bids, interval_ms: 2_000, lasted: SURELY_CHARGED };
+            ExpectedBill { start: credits("1000"), end: balance, bids, interval_ms: 2_000, lasted: SURELY_CHARGED };
         (statement, expected)
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn whatever_is_wrong_is_found() {
-        let wrong_after = |change: fn(&mut Statement, &mut Expected)| {
+        let wrong_after = |change: fn(&mut Statement, &mut ExpectedBill)| {
             let (mut statement, mut expected) = statement();
             change(&mut statement, &mut expected);
             Bill::of(&statement, &expected).wrong
@@ -223,7 +223,7 @@ mod tests {
         insta::assert_snapshot!(wrong.join("\n"), @"alice, tick 4: charged twice");
         let wrong = wrong_after(|statement, _| statement.rows[0].amount = credits("999"));
         insta::assert_snapshot!(wrong.join("\n"), @"alice: the ledger begins with 999.0, the budget file with 1000.0");
-        let uncharged = |statement: &mut Statement, expected: &mut Expected| {
+        let uncharged = |statement: &mut Statement, expected: &mut ExpectedBill| {
             statement.rows.truncate(1);
             (statement.balance, expected.end) = (expected.start, expected.start);
         };

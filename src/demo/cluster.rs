@@ -20,19 +20,19 @@ enum DaemonEvent {
     Ended { daemon: String, why: String },
 }
 
-struct Running {
+struct RunningDaemon {
     stop: watch::Sender<bool>,
     thread: JoinHandle<()>,
 }
 
-pub(super) struct Cluster {
+pub(super) struct DemoCluster {
     /// In the order of their start.
-    running: Vec<Running>,
+    running: Vec<RunningDaemon>,
     events: mpsc::UnboundedSender<DaemonEvent>,
     received: mpsc::UnboundedReceiver<DaemonEvent>,
 }
 
-impl Cluster {
+impl DemoCluster {
     pub(super) fn new() -> Self {
         let (events, received) = mpsc::unbounded_channel();
         Self { running: Vec::new(), events, received }
@@ -122,12 +122,12 @@ impl Cluster {
             // The receiver is gone after the demo.
             let _ = events.send(DaemonEvent::Ended { daemon: name, why });
         });
-        self.running.push(Running { stop, thread: thread.map_err(DemoError::system)? });
+        self.running.push(RunningDaemon { stop, thread: thread.map_err(DemoError::system)? });
         Ok(())
     }
 }
 
-impl Drop for Cluster {
+impl Drop for DemoCluster {
     fn drop(&mut self) {
         self.stop();
     }
@@ -150,7 +150,7 @@ mod tests {
             (|_| Ok(()), "worker-1 has ended: it was not stopped"),
             (|_| panic!("a bug"), "worker-1 has ended: it panicked"),
         ] {
-            let mut cluster = Cluster::new();
+            let mut cluster = DemoCluster::new();
             cluster.run(JOBTRACKER, waits).unwrap();
             cluster.run(WORKERS[0], work).unwrap();
             assert_eq!(cluster.wait_for_failure().await.to_string(), text);

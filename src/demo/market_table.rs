@@ -16,11 +16,11 @@ pub(super) struct MarketTable {
     /// In the order of [`BIDDERS`].
     pub(super) queues: Vec<QueueStatus>,
     /// In the same order; none before the submission.
-    pub(super) jobs: Vec<Option<JobView>>,
+    pub(super) jobs: Vec<Option<WatchedJob>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct JobView {
+pub(super) struct WatchedJob {
     pub(super) state: JobState,
     pub(super) map: TaskTally,
     pub(super) reduce: TaskTally,
@@ -86,12 +86,12 @@ impl MarketTable {
 
     /// Finished maps and all maps of all jobs; a job not yet submitted has `to_come` maps.
     pub(super) fn maps(&self, to_come: u32) -> (u32, u32) {
-        let of = |job: &Option<JobView>| job.map_or((0, to_come), |job| (job.map.finished, job.map.total));
+        let of = |job: &Option<WatchedJob>| job.map_or((0, to_come), |job| (job.map.finished, job.map.total));
         self.jobs.iter().map(of).fold((0, 0), |(done, all), (more, of)| (done + more, all + of))
     }
 }
 
-impl JobView {
+impl WatchedJob {
     pub(super) fn bar_text(&self) -> String {
         let Self { state, map, reduce } = self;
         match state {
@@ -136,7 +136,7 @@ mod tests {
 
     fn table() -> MarketTable {
         let tally = TaskTally { total: 120, finished: 30, running: 5, pending: 85, ..TaskTally::default() };
-        let job = JobView { state: JobState::Running, map: tally, reduce: TaskTally::default() };
+        let job = WatchedJob { state: JobState::Running, map: tally, reduce: TaskTally::default() };
         MarketTable {
             tick: 7,
             price: "3.3".parse().unwrap(),

@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 use tokio::signal::unix::{SignalKind, signal};
 
-use cluster::Cluster;
+use cluster::DemoCluster;
 use corpus::Corpus;
 pub(crate) use error::DemoError;
 pub(crate) use scenario::DemoOptions;
@@ -56,7 +56,7 @@ pub(crate) fn run(options: &DemoOptions) -> Result<DemoEnd, DemoFailure> {
 
 fn run_in(scratch: &Scratch, options: &DemoOptions) -> Result<DemoEnd, DemoError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(DemoError::system)?;
-    let mut cluster = Cluster::new();
+    let mut cluster = DemoCluster::new();
     let mut screen = Screen::of_stdout();
     let ended = runtime.block_on(async {
         let stopped = stopped().map_err(DemoError::system)?;
@@ -89,7 +89,7 @@ fn leaves_files(ended: &Result<DemoEnd, DemoError>, options: &DemoOptions) -> bo
 async fn play_and_check(
     scratch: &Scratch,
     options: &DemoOptions,
-    cluster: &mut Cluster,
+    cluster: &mut DemoCluster,
     screen: &mut Screen,
 ) -> Result<DemoEnd, DemoError> {
     let serving = cluster.start(scratch).await?;

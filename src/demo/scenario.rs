@@ -16,10 +16,10 @@ use crate::config::HostPort;
 use crate::lifecycle::Serving;
 use crate::model::Credits;
 
-use super::bill::{Bill, Expected};
+use super::bill::{Bill, ExpectedBill};
 use super::corpus::Corpus;
 use super::error::DemoError;
-use super::market_table::{JobView, MarketTable};
+use super::market_table::{MarketTable, WatchedJob};
 use super::scratch::{ALLOC_INTERVAL_S, BIDDERS, BUDGET, Bidder, Scratch, TASK_PROGRAM};
 use super::screen::Screen;
 use super::word_check::{DemoReport, read_counts};
@@ -40,7 +40,7 @@ struct User<'a> {
     signer: &'a Signer,
     jobtracker: JobTrackerClient,
     job: Option<JobId>,
-    view: Option<JobView>,
+    view: Option<WatchedJob>,
     /// When the job was submitted.
     since: Instant,
     lasted: Duration,
@@ -108,7 +108,7 @@ impl<'a> Scenario<'a> {
         let (done, all) = table.maps(self.options.maps);
         if self.users[1].job.is_none() {
             // A short job may finish before any tick has sold her slots.
-            let is_ready = |view: &JobView| view.state.is_finished() || table.has_buyers(1);
+            let is_ready = |view: &WatchedJob| view.state.is_finished() || table.has_buyers(1);
             let Some(alice) = self.users[0].view.filter(is_ready) else { return Ok(()) };
             let since = *self.alone_since.get_or_insert(table.tick);
             if table.tick - since >= TICKS_ALONE || alice.map.finished * 3 >= alice.map.total {
@@ -207,7 +207,7 @@ impl<'a> Scenario<'a> {
             let shown = self.market.request_signed("info", signer).await?;
             let end = shown.queues.first().map_or(Credits::ZERO, |queue| amount(&queue.budget));
             let (start, bids, lasted) = (amount(BUDGET), bids.clone(), *lasted);
-            let expected = Expected { start, end, bids, interval_ms: ALLOC_INTERVAL_S * 1_000, lasted };
+            let expected = ExpectedBill { start, end, bids, interval_ms: ALLOC_INTERVAL_S * 1_000, lasted };
             bills.push(Bill::of(&statement, &expected));
             counted.push((bidder.name, read_counts(&self.scratch.output_folder(*bidder))?));
         }
@@ -242,7 +242,7 @@ impl User<'_> {
         let line = self.jobtracker.job(job).await?;
         let map = self.jobtracker.tally(job, Kind::Map).await?;
         let reduce = self.jobtracker.tally(job, Kind::Reduce).await?;
-        self.view = Some(JobView { state: line.state, map, reduce });
+        self.view = Some(WatchedJob { state: line.state, map, reduce });
         if !line.state.is_finished() {
             return Ok(None);
         }

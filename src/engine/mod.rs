@@ -24,9 +24,8 @@ pub use self::core::{
     HeartbeatAnswer, PolicyConfig, ReadSubmission, Reply, Step, SubmissionReply, WorkerBeatEvent,
 };
 pub(crate) use self::core::{
-    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerSignal, DelegationCall, DelegationRequest,
-    FairConfig, HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView,
-    SwitchReply, deadline_change,
+    ApplicationFilter, ApplicationWait, BeatRefusal, ContainerSignal, DelegationCall, DelegationRequest, FairConfig,
+    HeartbeatConfig, HostLists, Inspection, Read, SchedulerWish, SignedTime, StoreView, SwitchReply, deadline_change,
 };
 pub use crate::model::QueueConfig;
 pub(crate) use crate::scheduler::RequestType;
@@ -48,10 +47,10 @@ pub(crate) use state::{Application, ContainerNode, GrantedContext, ReportTerms, 
 pub use state::{ApplicationChange, ApplicationTallies, Caller, Container, Effect, Fact, IdOwner, JobCost, Refusal};
 pub(crate) use state::{
     ApplicationRefusal, AttemptCounts, AuditEntry, BodyFault, Change, ClassCosts, ConnectionStatus, ContainerCost,
-    ContainerFilter, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange,
-    DelegationKey, DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection,
-    ItemStanding, ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence,
-    RequestRow, RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
+    ContainerFilter, ContainerTotals, DELEGATION_KEY_BYTES, Decided, Decision, DelegationChange, DelegationKey,
+    DelegationToken, Drain, EndClass, FaultConfig, ForeignJob, ForeignState, InheritedTrackerConnection, ItemStanding,
+    ItemTrouble, Items, Launched, Limits, LogLevel, LoweredRows, Pause, PauseTarget, Preempted, Presence, RequestRow,
+    RestoredApplication, RestoredDelegation, RowPage, SchedulerChoice, Standing, SubmittedApplication,
     TrackerConnection, TypeLaunch, UNKNOWN_USER, UNUSED_ID_MS, Victim, allows, is_master, names_groups, report_stored,
     shown_id,
 };

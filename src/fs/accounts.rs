@@ -19,19 +19,16 @@ pub struct Account {
 }
 
 impl Account {
-    #[must_use]
     pub(crate) fn named(name: &str) -> Option<Self> {
         find(&accounts()?, |account| account.name == name)
     }
 
     /// The account of a name in lines of the form of the list of users, such as another program prints.
-    #[must_use]
     pub(crate) fn named_in(lines: &str, name: &str) -> Option<Self> {
         find(lines, |account| account.name == name)
     }
 
     /// The first account of a number.
-    #[must_use]
     pub fn of(uid: u32) -> Option<Self> {
         find(&accounts()?, |account| account.uid == uid)
     }

@@ -119,7 +119,6 @@ impl Expected {
         Self { owners: Some(owners.into_iter().collect()), ..Self::file_of_any_owner() }
     }
 
-    #[must_use]
     pub(crate) fn file_of_any_owner() -> Self {
         Self { owners: None, max_bytes: u64::MAX, is_single: false }
     }

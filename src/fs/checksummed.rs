@@ -22,14 +22,12 @@ pub struct ChecksummedFile {
 }
 
 /// Where the checksums of a file lie; `None` for what has no file name.
-#[must_use]
 pub(crate) fn checksums_path(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy();
     Some(path.with_file_name(format!(".{name}.crc")))
 }
 
 /// Whose checksums lie under a name, if it is that of checksums.
-#[must_use]
 pub(crate) fn checksummed_name(name: &str) -> Option<&str> {
     name.strip_prefix('.')?.strip_suffix(".crc").filter(|name| !name.is_empty())
 }

@@ -49,26 +49,22 @@ pub enum FsError {
 }
 
 impl FsError {
-    #[must_use]
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::NotFound)
     }
 
     /// Whether the cause is that this process may not do it.
-    #[must_use]
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self, FsError::Refused { source, .. } if source.kind() == ErrorKind::PermissionDenied)
     }
 
     /// Whether the cause is a NameNode that cannot be reached, or that is in safe mode: a later try may succeed.
-    #[must_use]
     pub(crate) fn is_temporary(&self) -> bool {
         let FsError::Refused { source, .. } = self else { return false };
         source.get_ref().and_then(|source| source.downcast_ref::<HdfsError>()).is_some_and(HdfsError::is_temporary)
     }
 
     /// Whether another try would fail alike until a person acts.
-    #[must_use]
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
             FsError::Refused { source, .. } => {
@@ -116,7 +112,6 @@ impl FsError {
 
 /// Whether another try would fail alike until a person acts: names, owners and modes stay as they are, while room comes
 /// back, disks answer again and other processes end.
-#[must_use]
 pub(crate) fn is_permanent(error: &io::Error) -> bool {
     if let Some(error) = error.get_ref().and_then(|source| source.downcast_ref::<FsError>()) {
         return error.is_permanent();

@@ -15,7 +15,7 @@ use super::folder::Folder;
 use super::hdfs::{HdfsFileSystem, HdfsFolder};
 use super::local::LocalFileSystem;
 use super::open_file::{FileWriter, OpenFile};
-use super::status::{BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+use super::status::{BlockPlace, EntryKind, EntryOwner, EntryStatus, FolderEntry};
 use super::trusted_folder::{Privacy, TrustedFolder};
 use super::untrusted::open_behind_links;
 
@@ -35,28 +35,23 @@ struct NameNodes {
 impl FileSystems {
     /// All file systems, as this user. On this machine the rights are those of the process, whatever the name. Where `options` are none,
     /// each use of a NameNode fails with the reason.
-    #[must_use]
     pub(crate) fn new(user: &str, options: Result<HdfsOptions, HdfsOptionError>) -> Self {
         let namenodes = Arc::new(NameNodes { options, clients: Mutex::default() });
         Self { user: user.into(), namenodes }
     }
 
-    #[must_use]
     pub fn with_defaults(user: &str) -> Self {
         Self::new(user, Ok(HdfsOptions::default()))
     }
 
-    #[must_use]
     pub(crate) fn as_user(&self, user: &str) -> Self {
         Self { user: user.into(), namenodes: self.namenodes.clone() }
     }
 
-    #[must_use]
     pub fn user(&self) -> &str {
         &self.user
     }
 
-    #[must_use]
     pub fn of(&self, path: &FileUri) -> FileSystem {
         match path.namenode() {
             None => FileSystem::Local(LocalFileSystem),
@@ -216,7 +211,7 @@ impl FileSystem {
     }
 
     /// All that is in a folder, in order of names; links are followed.
-    pub(crate) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
+    pub(crate) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<FolderEntry>, FsError> {
         match self {
             FileSystem::Local(local) => local.entries(path.as_path(), bound),
             FileSystem::Hdfs(hdfs) => hdfs.entries(path, bound),
@@ -232,7 +227,6 @@ impl FileSystem {
     }
 
     /// The user that this file system is reached as; on this machine, that of the process.
-    #[must_use]
     pub(crate) fn own_name(&self) -> EntryOwner {
         match self {
             FileSystem::Local(_) => EntryOwner::Uid(rustix::process::geteuid().as_raw()),
@@ -249,7 +243,6 @@ impl FileSystem {
     }
 
     /// Whether something belongs to that user.
-    #[must_use]
     pub(crate) fn is_own(&self, owner: &EntryOwner) -> bool {
         *owner == self.own_name()
     }

@@ -59,7 +59,6 @@ impl FileUri {
     }
 
     /// Whether a text is a path without scheme and root: clients resolve one below `mapred.working.dir`.
-    #[must_use]
     pub(crate) fn is_relative(text: &str) -> bool {
         scheme(text).is_none() && !text.is_empty() && !text.starts_with('/')
     }
@@ -75,7 +74,6 @@ impl FileUri {
         Ok(Self::parse(&fixed)?.root())
     }
 
-    #[must_use]
     pub(crate) fn local_root() -> Self {
         FileUri { namenode: None, path: "/".to_owned() }
     }
@@ -116,30 +114,25 @@ impl FileUri {
         Ok(FileUri { namenode: self.namenode.clone(), path: format!("{}/{name}", self.path.trim_end_matches('/')) })
     }
 
-    #[must_use]
     pub(crate) fn parent(&self) -> Option<Self> {
         let (above, _) = self.path.rsplit_once('/').filter(|(_, name)| !name.is_empty())?;
         let path = if above.is_empty() { "/" } else { above };
         Some(FileUri { namenode: self.namenode.clone(), path: path.to_owned() })
     }
 
-    #[must_use]
     pub(crate) fn name(&self) -> Option<&str> {
         self.path.rsplit('/').next().filter(|name| !name.is_empty())
     }
 
-    #[must_use]
     pub(crate) fn root(&self) -> Self {
         FileUri { namenode: self.namenode.clone(), path: "/".to_owned() }
     }
 
-    #[must_use]
     pub(crate) fn is_in(&self, folder: &FileUri) -> bool {
         self.below(folder).is_some()
     }
 
     /// The path from `folder` to this one, without a slash before it; empty for `folder` itself, `None` elsewhere.
-    #[must_use]
     pub(crate) fn below(&self, folder: &FileUri) -> Option<&str> {
         if self.namenode != folder.namenode {
             return None;
@@ -149,30 +142,25 @@ impl FileUri {
     }
 
     /// The NameNode that has it; `None`: this machine.
-    #[must_use]
     pub(crate) fn namenode(&self) -> Option<&NameNodeAddress> {
         self.namenode.as_ref()
     }
 
-    #[must_use]
     pub(crate) fn path(&self) -> &str {
         &self.path
     }
 
     /// The path for the system; `None` if the file is not one of this machine.
-    #[must_use]
     pub fn local_path(&self) -> Option<&Path> {
         self.namenode.is_none().then(|| Path::new(&self.path))
     }
 
     /// The path for the system, of a file that lies on this machine.
-    #[must_use]
     pub(super) fn as_path(&self) -> &Path {
         Path::new(&self.path)
     }
 
     /// What messages call it: the path of a file of this machine, else the whole URI.
-    #[must_use]
     pub fn shown_path(&self) -> PathBuf {
         match &self.namenode {
             None => PathBuf::from(&self.path),
@@ -193,12 +181,10 @@ impl NameNodeAddress {
         (!host.is_empty() && host.bytes().all(is_host)).then(|| NameNodeAddress { host: host.to_owned(), port })
     }
 
-    #[must_use]
     pub(crate) fn host(&self) -> &str {
         &self.host
     }
 
-    #[must_use]
     pub(crate) fn port(&self) -> u16 {
         self.port.unwrap_or(Endpoint::DEFAULT_NAMENODE_PORT)
     }

@@ -29,7 +29,6 @@ impl Folder {
     }
 
     /// Where it lies, for messages.
-    #[must_use]
     pub(crate) fn path(&self) -> &Path {
         match self {
             Folder::Local(folder) => folder.path(),

@@ -40,7 +40,6 @@ impl FolderHandle {
     }
 
     /// Where it lay when it was opened.
-    #[must_use]
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

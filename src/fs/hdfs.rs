@@ -14,7 +14,7 @@ use super::checked_file::Expected;
 use super::error::{FsError, refused};
 use super::file_uri::FileUri;
 use super::open_file::{FileWriter, HdfsFile, OpenFile};
-use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+use super::status::{BlockHost, BlockPlace, EntryKind, EntryOwner, EntryStatus, FolderEntry};
 use super::trusted_folder::{Privacy, TrustedFolder};
 
 /// Permission bits that a NameNode of 1.2.1 keeps; it has no sticky bit.
@@ -160,7 +160,7 @@ impl HdfsFileSystem {
         Ok(self.entries(path, bound)?.into_iter().map(|entry| entry.name).collect())
     }
 
-    pub(super) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<Entry>, FsError> {
+    pub(super) fn entries(&self, path: &FileUri, bound: ListBound) -> Result<Vec<FolderEntry>, FsError> {
         let expected = "a folder that may be read";
         let listed = self.client(path)?.list(&hdfs_path(path)?, bound);
         let listed = listed.map_err(|error| fault("list", path, expected, error))?;
@@ -174,7 +174,7 @@ impl HdfsFileSystem {
         }
         Ok(listed
             .iter()
-            .map(|found| Entry { name: OsString::from(&found.name), status: entry_status(found) })
+            .map(|found| FolderEntry { name: OsString::from(&found.name), status: entry_status(found) })
             .collect())
     }
 

@@ -14,7 +14,7 @@ use super::error::{FsError, refused};
 use super::folder::Folder;
 use super::folder_handle::FolderHandle;
 use super::open_file::{FileWriter, OpenFile};
-use super::status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus, PERMISSION_BITS};
+use super::status::{BlockHost, BlockPlace, EntryKind, EntryOwner, EntryStatus, FolderEntry, PERMISSION_BITS};
 use super::trusted_folder::{Privacy, TrustedFolder, open_trusted_folder};
 use super::untrusted::{open_behind_links, open_below};
 
@@ -160,11 +160,11 @@ impl LocalFileSystem {
     }
 
     /// All that is in a folder, in order; links are followed, and what a dangling one names is left out.
-    pub(super) fn entries(&self, path: &Path, bound: ListBound) -> Result<Vec<Entry>, FsError> {
+    pub(super) fn entries(&self, path: &Path, bound: ListBound) -> Result<Vec<FolderEntry>, FsError> {
         let mut entries = Vec::new();
         for name in self.names_in(path, bound)? {
             if let Some(status) = self.status(&path.join(&name))? {
-                entries.push(Entry { name, status });
+                entries.push(FolderEntry { name, status });
             }
         }
         Ok(entries)

@@ -38,6 +38,6 @@ pub(crate) use locked_file::{LockedFile, replace_file, write_private_file};
 pub(crate) use open_file::{FileWriter, OpenFile};
 pub(crate) use rights::{FileRights, UserRights, access_of_others, as_user};
 pub(crate) use script::{ScriptFault, script_fault};
-pub(crate) use status::{BlockHost, BlockPlace, Entry, EntryKind, EntryOwner, EntryStatus};
+pub(crate) use status::{BlockHost, BlockPlace, EntryKind, EntryOwner, EntryStatus, FolderEntry};
 pub(crate) use trusted_folder::{Privacy, TrustedFolder, check_trusted_folder, open_trusted_folder};
 pub(crate) use untrusted::{open_behind_links, open_below, open_folder_below, open_named_by_conf, remove_below};

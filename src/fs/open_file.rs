@@ -29,7 +29,6 @@ pub(crate) struct HdfsFile {
 
 impl OpenFile {
     /// Where it lies, for messages.
-    #[must_use]
     pub(crate) fn path(&self) -> &Path {
         match self {
             OpenFile::Local(file) => &file.path,
@@ -38,7 +37,6 @@ impl OpenFile {
     }
 
     /// Its length when it was opened. It may grow or shrink since.
-    #[must_use]
     pub(crate) fn length_bytes(&self) -> u64 {
         match self {
             OpenFile::Local(file) => file.metadata.len(),

@@ -17,7 +17,6 @@ pub(crate) struct FileRights {
 }
 
 impl FileRights {
-    #[must_use]
     pub(crate) fn of_process() -> Self {
         std::fs::read_to_string("/proc/self/status")
             .ok()

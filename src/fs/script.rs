@@ -31,7 +31,6 @@ pub enum ScriptFault {
 
 impl ScriptFault {
     /// Whether it is the file's own, and so the same on every machine.
-    #[must_use]
     pub(crate) fn is_of_file(&self) -> bool {
         matches!(self, Self::DosLineEnds { .. } | Self::ByteOrderMark { .. })
     }
@@ -39,7 +38,6 @@ impl ScriptFault {
 
 /// What keeps a script from starting in `folder`, if it is a script that can be read; `None` if nothing is found. With the value of a
 /// `PATH` it looks for programs that `env` starts, too.
-#[must_use]
 pub(crate) fn script_fault(script: &Path, folder: &Path, search_path: Option<&str>) -> Option<ScriptFault> {
     let name = script.file_name()?.to_string_lossy().into_owned();
     let head = read_head(script)?;

@@ -30,7 +30,7 @@ pub(crate) struct EntryStatus {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
+pub(crate) struct FolderEntry {
     pub(crate) name: OsString,
     pub(crate) status: EntryStatus,
 }

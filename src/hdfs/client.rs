@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::wire::hdfs::{
     ByteArray, ContentSummary, DatanodeInfo, DirectoryListing, FileStatus, FsPermission, HdfsAnswer, HdfsCall,
-    SafeModeAction,
+    NameNodeSafeModeAction,
 };
 
 use super::endpoint::Endpoint;
@@ -41,7 +41,6 @@ static CLIENTS: AtomicU32 = AtomicU32::new(0);
 
 impl HdfsClient {
     /// A client of the NameNode at an address; nothing is connected yet.
-    #[must_use]
     pub fn new(namenode: Endpoint, user: &str, options: HdfsOptions) -> Self {
         let namenode = Arc::new(NameNode::new(namenode, Arc::new(options)));
         let mut random = [0; 8];
@@ -57,17 +56,14 @@ impl HdfsClient {
         Self { shared: Arc::new(SharedClient { namenode, renewal, client }), user: user.to_owned() }
     }
 
-    #[must_use]
     pub(crate) fn as_user(&self, user: &str) -> Self {
         Self { shared: Arc::clone(&self.shared), user: user.to_owned() }
     }
 
-    #[must_use]
     pub(crate) fn user(&self) -> &str {
         &self.user
     }
 
-    #[must_use]
     pub fn options(&self) -> &HdfsOptions {
         self.namenode().options()
     }
@@ -199,7 +195,7 @@ impl HdfsClient {
 
     /// Whether the NameNode is in safe mode; every user may ask.
     pub fn is_in_safe_mode(&self) -> Result<bool, HdfsError> {
-        self.ask_boolean(&HdfsCall::SetSafeMode { action: SafeModeAction::Get })
+        self.ask_boolean(&HdfsCall::SetSafeMode { action: NameNodeSafeModeAction::Get })
     }
 
     /// Makes a directory and those above it; true also when it was there, and then its mode stays. Missing ones above it inherit the

@@ -175,7 +175,6 @@ impl From<RemoteException> for HdfsException {
 }
 
 impl HdfsError {
-    #[must_use]
     pub(crate) fn exception(&self) -> Option<&HdfsException> {
         match self {
             HdfsError::Refused { exception, .. } => Some(&**exception),
@@ -184,13 +183,11 @@ impl HdfsError {
     }
 
     /// The kind of what the server threw, if it threw something.
-    #[must_use]
     pub(crate) fn exception_kind(&self) -> Option<ExceptionKind> {
         self.exception().map(|exception| exception.kind)
     }
 
     /// Whether the NameNode is in safe mode, or cannot be reached now: a later try may succeed.
-    #[must_use]
     pub(crate) fn is_temporary(&self) -> bool {
         match self {
             HdfsError::Connect { .. }
@@ -201,13 +198,11 @@ impl HdfsError {
         }
     }
 
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn is_not_found(&self) -> bool {
         matches!(self, HdfsError::NotFound { .. }) || self.exception_kind() == Some(ExceptionKind::FileNotFound)
     }
 
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn is_denied(&self) -> bool {
         matches!(self.exception_kind(), Some(ExceptionKind::AccessControl | ExceptionKind::Authorization))

@@ -155,7 +155,6 @@ impl HdfsOptions {
     }
 
     /// Permission bits without those of the umask.
-    #[must_use]
     pub fn under_umask(&self, mode: u16) -> u16 {
         mode & !self.umask
     }
@@ -284,7 +283,6 @@ impl Keys<'_> {
 pub struct Pauses(Arc<dyn Fn(Duration) + Send + Sync>);
 
 impl Pauses {
-    #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a pause between tries waits for nothing but the clock")]
     fn sleeping() -> Self {
         Self(Arc::new(std::thread::sleep))

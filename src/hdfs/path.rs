@@ -21,7 +21,6 @@ pub struct HdfsPathError {
 }
 
 impl HdfsPath {
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn root() -> Self {
         Self("/".to_owned())
@@ -71,7 +70,6 @@ impl HdfsPath {
         Self::parse(&format!("{}/{name}", self.0))
     }
 
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn parent(&self) -> Option<Self> {
         let (parent, name) = self.0.rsplit_once('/')?;
@@ -79,13 +77,11 @@ impl HdfsPath {
     }
 
     /// The last part; empty for the root.
-    #[must_use]
     pub(crate) fn name(&self) -> &str {
         self.0.rsplit('/').next().unwrap_or_default()
     }
 
     /// The text, as it is sent.
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn as_str(&self) -> &str {
         &self.0

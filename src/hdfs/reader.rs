@@ -77,7 +77,6 @@ impl HdfsReader {
     }
 
     /// Length of the file when it was opened, bytes. Of a file that is being written: its complete blocks.
-    #[must_use]
     pub(crate) fn length_bytes(&self) -> u64 {
         self.length_bytes
     }

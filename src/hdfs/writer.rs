@@ -85,13 +85,11 @@ impl HdfsWriter {
         })
     }
 
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn path(&self) -> &HdfsPath {
         &self.file.path
     }
 
-    #[must_use]
     #[cfg(test)]
     pub(crate) fn written_bytes(&self) -> u64 {
         self.written

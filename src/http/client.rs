@@ -38,18 +38,18 @@ pub(crate) enum ClientError {
     TooLong { max_bytes: usize },
 }
 
+/// A body that a request may have.
+pub(crate) trait SentBody: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static {}
+
+impl<B> SentBody for B where B: Body<Data: Send, Error: Into<Box<dyn Error + Send + Sync>>> + Send + 'static {}
+
 /// Sends a request and returns the answer once its head has arrived. A head of more than `max_head_bytes` is an error; less
 /// than 8192 counts as 8192.
-pub(crate) async fn send_request<B>(
+pub(crate) async fn send_request<B: SentBody>(
     stream: TcpStream,
     request: Request<B>,
     max_head_bytes: usize,
-) -> Result<IncomingAnswer, ClientError>
-where
-    B: Body + Send + 'static,
-    B::Data: Send,
-    B::Error: Into<Box<dyn Error + Send + Sync>>,
-{
+) -> Result<IncomingAnswer, ClientError> {
     let mut builder = Builder::new();
     builder.max_buf_size(max_head_bytes.max(MIN_HEADER_BYTES));
     let (mut sender, connection) = builder.handshake(TokioIo::new(stream)).await?;
@@ -63,13 +63,11 @@ where
 }
 
 impl IncomingAnswer {
-    #[must_use]
     pub(crate) fn status(&self) -> StatusCode {
         self.response.status()
     }
 
     /// Version, status and reason, as on the first line.
-    #[must_use]
     pub(crate) fn status_line(&self) -> String {
         let status = self.status();
         let reason = self.response.extensions().get::<ReasonPhrase>();
@@ -80,7 +78,6 @@ impl IncomingAnswer {
         format!("{:?} {} {reason}", self.response.version(), status.as_u16())
     }
 
-    #[must_use]
     pub(crate) fn headers(&self) -> &HeaderMap {
         self.response.headers()
     }

@@ -54,7 +54,6 @@ pub(crate) enum OverBudget {
 
 impl FairBudget {
     /// `all` for all, of it `of_user` for one user.
-    #[must_use]
     pub(crate) fn new(all: u64, of_user: u64) -> Arc<Self> {
         Arc::new(Self { holders: Mutex::default(), all, of_user })
     }

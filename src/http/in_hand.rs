@@ -71,14 +71,12 @@ impl InHand {
 
 impl RequestPlace {
     /// Connections that hold places, and the most that may.
-    #[must_use]
     pub(crate) fn connections(&self) -> (u64, u64) {
         self.0.place.connections()
     }
 
     /// From now until the first is dropped, the request waits; the second is done when it must be answered at once, because others need
     /// the place.
-    #[must_use]
     pub(crate) fn begin_wait(&self) -> (RequestWait, oneshot::Receiver<()>) {
         let is_cut = self.0.place.set_waiting();
         (RequestWait { in_hand: self.0.clone() }, is_cut)

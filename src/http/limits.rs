@@ -26,7 +26,6 @@ pub struct WebLimits {
 impl WebLimits {
     /// Most connections of one address (of one /64 of IPv6 addresses, of one user over loopback) that are served at one time: a
     /// quarter, at least 1. As many more wait for their turn.
-    #[must_use]
     pub(crate) fn connections_of_peer(&self) -> usize {
         (self.connections / 4).max(1)
     }

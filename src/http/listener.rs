@@ -31,7 +31,7 @@ use super::fair_budget::{FairBudget, Held};
 use super::in_hand::{AnswerBody, InHand, RequestPlace};
 use super::limits::MIN_HEADER_BYTES;
 use super::peer::Peer;
-use super::places::{Entry, Places};
+use super::places::{ClaimedPlace, ConnectionPlaces};
 use super::timed_stream::TimedStream;
 
 /// Bytes of answers that clients have not taken yet: of all, and of one peer.
@@ -63,7 +63,7 @@ impl Listeners {
         Self { socket, ..self }
     }
 
-    async fn accept(&self) -> io::Result<(Stream, Peer, Caller)> {
+    async fn accept(&self) -> io::Result<(Stream, Peer, ConnectedCaller)> {
         let local = async {
             match &self.socket {
                 Some(socket) => socket.accept().await,
@@ -77,13 +77,13 @@ impl Listeners {
                 let _ = stream.set_nodelay(true);
                 let peer = stream.local_addr().map_or_else(|_| Peer::from(address.ip()), |own| Peer::of(own, address));
                 let local = self.socket.is_some().then_some(LocalCaller::Unknown);
-                let caller = Caller { ends: ends_of(&stream), local };
+                let caller = ConnectedCaller { ends: ends_of(&stream), local };
                 Ok((Stream::Tcp(stream), peer, caller))
             }
             accepted = local => {
                 let (stream, _) = accepted?;
                 let uid = stream.peer_cred()?.uid();
-                let caller = Caller { ends: None, local: Some(LocalCaller::Known(uid)) };
+                let caller = ConnectedCaller { ends: None, local: Some(LocalCaller::Known(uid)) };
                 Ok((Stream::Unix(stream), Peer::of_user(uid), caller))
             }
         }
@@ -97,13 +97,13 @@ enum Stream {
 
 /// What is known of who is at the other end.
 #[derive(Clone, Copy)]
-struct Caller {
+struct ConnectedCaller {
     /// None once the client has reset the connection, and of a Unix socket.
     ends: Option<ConnectionEnds>,
     local: Option<LocalCaller>,
 }
 
-impl Caller {
+impl ConnectedCaller {
     fn name_in(self, request: &mut Request<Incoming>) {
         if let Some(ends) = self.ends {
             request.extensions_mut().insert(ends);
@@ -123,7 +123,7 @@ pub(crate) async fn accept_until(
     shutdown: impl Future<Output = ()>,
 ) {
     let listeners = listeners.into();
-    let places = Places::new(limits.connections, limits.connections_of_peer(), limits.connections_kept());
+    let places = ConnectionPlaces::new(limits.connections, limits.connections_of_peer(), limits.connections_kept());
     let unsent = FairBudget::new(UNSENT_BYTES.0, UNSENT_BYTES.1);
     let (stop, stopped) = watch::channel(false);
     let mut connections = JoinSet::new();
@@ -167,7 +167,10 @@ pub(crate) async fn accept_until(
 }
 
 /// Waits for room first, so that a connection over the limit stays in the listen backlog.
-async fn accept(listeners: &Listeners, places: &Arc<Places>) -> io::Result<(Stream, Caller, Option<Entry>)> {
+async fn accept(
+    listeners: &Listeners,
+    places: &Arc<ConnectionPlaces>,
+) -> io::Result<(Stream, ConnectedCaller, Option<ClaimedPlace>)> {
     places.wait_for_room().await;
     let (stream, peer, caller) = listeners.accept().await?;
     Ok((stream, caller, places.enter(peer)))
@@ -216,12 +219,12 @@ fn limited_http(limits: &WebLimits) -> http1::Builder {
 
 async fn serve_connection(
     stream: impl AsyncRead + AsyncWrite + Unpin,
-    (entry, caller): (Entry, Caller),
+    (entry, caller): (ClaimedPlace, ConnectedCaller),
     router: Router,
     limits: WebLimits,
     ((unsent, mut is_cut), mut stopped): ((Held, oneshot::Receiver<()>), watch::Receiver<bool>),
 ) {
-    let Entry { place, peer, begin, mut close, is_kept } = entry;
+    let ClaimedPlace { place, peer, begin, mut close, is_kept } = entry;
     if !may_begin(begin, &mut close, &mut stopped).await {
         return;
     }

@@ -11,7 +11,7 @@ mod places;
 mod served_names;
 mod timed_stream;
 
-pub(crate) use client::{ClientError, IncomingAnswer, send_request};
+pub(crate) use client::{ClientError, IncomingAnswer, SentBody, send_request};
 pub(crate) use fair_budget::{FairBudget, Held, OverBudget};
 pub(crate) use in_hand::{RequestPlace, RequestWait, cut_short};
 pub use limits::WebLimits;

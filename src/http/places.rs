@@ -38,14 +38,14 @@ struct Open {
 }
 
 #[derive(Debug, Default)]
-struct Table {
+struct PlaceTable {
     open: BTreeMap<u64, Open>,
     events: u64,
 }
 
 #[derive(Debug)]
-pub(super) struct Places {
-    table: Mutex<Table>,
+pub(super) struct ConnectionPlaces {
+    table: Mutex<PlaceTable>,
     places: usize,
     /// Most places of a peer; as many more connections of it may be queued.
     share: usize,
@@ -57,13 +57,13 @@ pub(super) struct Places {
 
 #[derive(Debug)]
 pub(super) struct ConnectionPlace {
-    places: Arc<Places>,
+    places: Arc<ConnectionPlaces>,
     id: u64,
 }
 
 /// A place, and what its connection waits for.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct ClaimedPlace {
     pub(super) place: ConnectionPlace,
     pub(super) peer: Peer,
     pub(super) begin: oneshot::Receiver<()>,
@@ -73,7 +73,7 @@ pub(super) struct Entry {
     pub(super) is_kept: bool,
 }
 
-impl Places {
+impl ConnectionPlaces {
     /// So many places, at least one; a peer has at most `share` of them, at least one; and so many for the paths that are kept free.
     pub(super) fn new(places: usize, share: usize, kept: usize) -> Arc<Self> {
         let places = places.max(1);
@@ -81,7 +81,7 @@ impl Places {
         Arc::new(Self { table: Mutex::default(), places, share, kept, changed: Notify::new() })
     }
 
-    fn table(&self) -> MutexGuard<'_, Table> {
+    fn table(&self) -> MutexGuard<'_, PlaceTable> {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -97,7 +97,7 @@ impl Places {
     }
 
     /// A place for a new connection, perhaps in its peer's queue; `None` when that is full.
-    pub(super) fn enter(self: &Arc<Self>, peer: Peer) -> Option<Entry> {
+    pub(super) fn enter(self: &Arc<Self>, peer: Peer) -> Option<ClaimedPlace> {
         let mut table = self.table();
         let is_kept = !table.has_room(self.places);
         let has_place = is_kept || table.served(peer) < self.share || table.close_oldest_of(peer);
@@ -118,11 +118,11 @@ impl Places {
         }
         table.open.insert(id, open);
         let place = ConnectionPlace { places: self.clone(), id };
-        Some(Entry { place, peer, begin: begun, close: closed, is_kept })
+        Some(ClaimedPlace { place, peer, begin: begun, close: closed, is_kept })
     }
 }
 
-impl Table {
+impl PlaceTable {
     fn taken(&self) -> usize {
         self.open.values().filter(|open| open.holds_place()).count()
     }
@@ -304,13 +304,13 @@ mod tests {
         receiver.try_recv().is_ok()
     }
 
-    fn enter(places: &Arc<Places>, last: u8) -> Entry {
+    fn enter(places: &Arc<ConnectionPlaces>, last: u8) -> ClaimedPlace {
         places.enter(peer(last)).unwrap()
     }
 
     #[test]
     fn a_peer_beyond_its_share_loses_its_oldest_idle_connection() {
-        let places = Places::new(100, 2, 0);
+        let places = ConnectionPlaces::new(100, 2, 0);
         let mut other = enter(&places, 9);
         let (mut first, mut second) = (enter(&places, 1), enter(&places, 1));
         // An answer later it is the newer one.
@@ -323,7 +323,7 @@ mod tests {
 
     #[test]
     fn where_all_are_busy_the_next_waits_for_its_turn() {
-        let places = Places::new(100, 2, 0);
+        let places = ConnectionPlaces::new(100, 2, 0);
         let mut busy = [enter(&places, 1), enter(&places, 1)];
         busy.iter().for_each(|entry| entry.place.set_busy());
         let (mut third, mut fourth) = (enter(&places, 1), enter(&places, 1));
@@ -339,7 +339,7 @@ mod tests {
 
     #[test]
     fn when_places_run_out_the_greediest_gives_way() {
-        let places = Places::new(4, 4, 0);
+        let places = ConnectionPlaces::new(4, 4, 0);
         let mut few = enter(&places, 1);
         let mut many = [enter(&places, 2), enter(&places, 2), enter(&places, 2)];
         many[0].place.set_busy();
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn where_places_run_out_the_oldest_wait_is_answered_at_once() {
-        let places = Places::new(100, 2, 0);
+        let places = ConnectionPlaces::new(100, 2, 0);
         let [mut first, mut second] = [enter(&places, 1), enter(&places, 1)];
         let mut cuts: Vec<_> = [&second, &first]
             .map(|entry| {
@@ -371,7 +371,7 @@ mod tests {
     #[test]
     fn users_of_this_machine_have_shares_of_their_own() {
         let peer = |uid| Peer { address: Ipv4Addr::LOCALHOST.into(), uid };
-        let places = Places::new(100, 1, 0);
+        let places = ConnectionPlaces::new(100, 1, 0);
         let busy = places.enter(peer(Some(1))).unwrap();
         busy.place.set_busy();
         let mut queued = places.enter(peer(Some(1))).unwrap();
@@ -381,7 +381,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_few_connections_are_kept_for_health() {
-        let places = Places::new(1, 1, 4);
+        let places = ConnectionPlaces::new(1, 1, 4);
         let busy = enter(&places, 1);
         busy.place.set_busy();
         let mut kept: Vec<_> = (0..4).map(|_| enter(&places, 2)).collect();
@@ -404,7 +404,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_accepted_while_all_are_busy() {
-        let places = Places::new(2, 2, 0);
+        let places = ConnectionPlaces::new(2, 2, 0);
         let busy = [enter(&places, 1), enter(&places, 2)];
         places.wait_for_room().await;
         busy.iter().for_each(|entry| entry.place.set_busy());

@@ -33,7 +33,6 @@ pub(crate) struct NameRefused(pub(crate) String);
 
 impl ServedNames {
     /// These names, in any case; `None` answers to every name. `key` is the configuration key that a refusal points to.
-    #[must_use]
     pub fn new(names: Option<impl IntoIterator<Item = String>>, key: &'static str) -> Self {
         let names = names.map(|names| names.into_iter().map(|name| name.to_ascii_lowercase()).collect());
         Self { names, key }
@@ -41,7 +40,6 @@ impl ServedNames {
 
     /// Whether `authority` (`host` or `host:port`, as in the `Host` header) names this server. Ports are not compared: who forwards a
     /// port may change it, and a page cannot.
-    #[must_use]
     pub(crate) fn is_served(&self, authority: &str) -> bool {
         let Some(names) = &self.names else { return true };
         if authority.parse::<IpAddr>().is_ok() {

@@ -226,7 +226,6 @@ impl PipelinedClient {
         Ok(id)
     }
 
-    #[must_use]
     pub(crate) fn unanswered(&self) -> usize {
         self.unanswered.len()
     }

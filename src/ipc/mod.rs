@@ -27,7 +27,7 @@ pub use limits::RpcLimits;
 pub use listener::listen;
 pub(crate) use listener::{RpcMeter, RpcServer};
 pub(crate) use local_calls::LocalCalls;
-pub(crate) use pending_call::{Answer, PartedAnswer, PendingCall, RemoteError, origin_of};
+pub(crate) use pending_call::{CallAnswer, PartedAnswer, PendingCall, RemoteError, origin_of};
 pub(crate) use pending_check::{ConnectionCheck, Introduced};
 pub(crate) use probe::Probe;
 pub(crate) use protocol_kind::served_protocol;

@@ -12,7 +12,7 @@ use super::connection::Connection;
 use super::probe::Probe;
 
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Answer {
+pub(crate) enum CallAnswer {
     Value(Value),
     Error(RemoteError),
 }
@@ -174,7 +174,7 @@ impl PendingCall {
         }
     }
 
-    pub(crate) fn answer(self, answer: &Answer) {
+    pub(crate) fn answer(self, answer: &CallAnswer) {
         let shared = self.connection.shared();
         let mut buffer = shared.answer_buffer.borrow_mut();
         buffer.clear();
@@ -189,10 +189,10 @@ impl PendingCall {
     }
 
     /// Appends the whole response, for [`Self::answer_encoded`].
-    pub(crate) fn encode(&self, answer: &Answer, out: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, answer: &CallAnswer, out: &mut Vec<u8>) {
         match answer {
-            Answer::Value(value) => encode_response(out, self.id, value),
-            Answer::Error(error) => encode_error(out, self.id, error.class, &error.message),
+            CallAnswer::Value(value) => encode_response(out, self.id, value),
+            CallAnswer::Error(error) => encode_error(out, self.id, error.class, &error.message),
         }
     }
 

@@ -11,7 +11,7 @@ use crate::wire::protocol::{Call, CallError, CallFrame, InterTrackerCall, Protoc
 
 use super::connection::Connection;
 use super::inherited_connection::Introduction;
-use super::pending_call::{Answer, PendingCall, RemoteError};
+use super::pending_call::{CallAnswer, PendingCall, RemoteError};
 use super::pending_check::{ConnectionCheck, Introduced};
 use super::protocol_kind::ProtocolKind;
 
@@ -282,12 +282,12 @@ fn take_call<S: Service>(
             (id, "java.lang.NullPointerException: the connection names no protocol".to_owned())
         }
         (Err(CallError::Method { id, text }), _) => {
-            pending(id).answer(&Answer::Error(RemoteError::verbatim(text)));
+            pending(id).answer(&CallAnswer::Error(RemoteError::verbatim(text)));
             return Ok(());
         }
         (Err(CallError::Disallowed { id, text }), _) => {
             tracing::debug!("refused a TaskTracker: {text}");
-            pending(id).answer(&Answer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
+            pending(id).answer(&CallAnswer::Error(RemoteError::new(DISALLOWED_EXCEPTION, text)));
             return Ok(());
         }
         (Err(CallError::Close(error)), _) => {
@@ -295,7 +295,7 @@ fn take_call<S: Service>(
             return Err(CloseKind::Silent);
         }
     };
-    pending(error.0).answer(&Answer::Error(RemoteError::io(error.1)));
+    pending(error.0).answer(&CallAnswer::Error(RemoteError::io(error.1)));
     Ok(())
 }
 

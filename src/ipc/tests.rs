@@ -16,7 +16,7 @@ use super::connection::{Connection, SharedServer};
 use super::pending_check::{ConnectionCheck, Introduced};
 use super::reading::read_calls;
 use super::session::{Service, Session};
-use super::{Answer, PendingCall, RpcLimits, RpcServer};
+use super::{CallAnswer, PendingCall, RpcLimits, RpcServer};
 
 /// Maximum cost of an idle connection beside the kernel's and the runtime's own record of its socket.
 const IDLE_BYTES: usize = 1_000;
@@ -60,7 +60,7 @@ fn long_value() -> Value {
 
 impl Service for LongAnswers {
     fn handle_call(self: &Rc<Self>, _call: Call, pending: PendingCall) {
-        pending.answer(&Answer::Value(long_value()));
+        pending.answer(&CallAnswer::Value(long_value()));
     }
     fn on_tracker_disconnected(&self, _connection: u64) {}
     fn has_room(&self) -> bool {
@@ -170,7 +170,7 @@ async fn an_answered_heartbeat_is_one_more_in_the_count() {
         let mut counts = Vec::new();
         for pending in patient.0.take() {
             counts.push(meter.heartbeats().count());
-            pending.answer(&Answer::Value(Value::Void));
+            pending.answer(&CallAnswer::Value(Value::Void));
         }
         counts.push(meter.heartbeats().count());
         assert_eq!(counts, [0, 0, 1, 2]);
@@ -188,7 +188,7 @@ struct CheckingService {
 impl Service for CheckingService {
     fn handle_call(self: &Rc<Self>, _call: Call, pending: PendingCall) {
         *self.calls.borrow_mut() += 1;
-        pending.answer(&Answer::Value(Value::Void));
+        pending.answer(&CallAnswer::Value(Value::Void));
     }
     fn check_connection(self: &Rc<Self>, _introduced: &Introduced) -> ConnectionCheck {
         let (decide, decided) = oneshot::channel();

@@ -48,7 +48,7 @@ pub use launch_context::{BroughtResource, LaunchContext, LocalResource, OutputPl
 pub(crate) use launch_context::{ContentResource, LogOverflow};
 pub use log_ticket::LogKey;
 pub(crate) use log_ticket::{LOG_TICKET_MS, LogTicketError};
-pub(crate) use names::names;
+pub(crate) use names::{named, names};
 pub(crate) use order::{OrderClass, OrderTerms};
 pub(crate) use parts_per_million::PartsPerMillion;
 pub(crate) use past_search::PastSearch;

@@ -1,7 +1,7 @@
-//! Enums that have the names of Hadoop's constants.
+//! Enums whose variants have names.
 
-/// Implements `name` and `from_name` of an enum with the names of Hadoop's constants.
-macro_rules! names {
+/// Implements `name` of an enum.
+macro_rules! named {
     ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
         impl $type {
             pub(crate) const fn name(self) -> &'static str {
@@ -9,7 +9,16 @@ macro_rules! names {
                     $(Self::$variant => $name,)+
                 }
             }
+        }
+    };
+}
 
+/// Implements `name` and `from_name` of an enum.
+macro_rules! names {
+    ($type:ident { $($variant:ident = $name:literal),+ $(,)? }) => {
+        $crate::model::named!($type { $($variant = $name),+ });
+
+        impl $type {
             pub(crate) fn from_name(name: &str) -> Option<Self> {
                 match name {
                     $($name => Some(Self::$variant),)+
@@ -20,4 +29,4 @@ macro_rules! names {
     };
 }
 
-pub(crate) use names;
+pub(crate) use {named, names};

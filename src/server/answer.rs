@@ -1,12 +1,12 @@
 //! The engine's replies and refusals as Hadoop's clients know them.
 
 use crate::engine::{HeartbeatAnswer, Refusal, Reply, SubmissionReply};
-use crate::ipc::{Answer, RemoteError};
+use crate::ipc::{CallAnswer, RemoteError};
 use crate::wire::protocol::Value;
 
 /// The answer to a call for an engine's reply.
-pub(super) fn answer_of(reply: Reply) -> Answer {
-    Answer::Value(match reply {
+pub(super) fn answer_of(reply: Reply) -> CallAnswer {
+    CallAnswer::Value(match reply {
         Reply::Done => Value::Void,
         Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Value::Heartbeat(response),
         Reply::Heartbeat(HeartbeatAnswer::Encoded(body)) => Value::EncodedHeartbeat(body),
@@ -15,7 +15,7 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         Reply::Token(token) => Value::Token(Some(token)),
         Reply::Time(time_ms) => Value::Long(time_ms),
         Reply::Submission(SubmissionReply::Accepted(status)) => Value::JobStatus(Some(status)),
-        Reply::Refused(refusal) => return Answer::Error(refusal.into()),
+        Reply::Refused(refusal) => return CallAnswer::Error(refusal.into()),
         // Never the reply to a call: replies within a submission, the market's, those about applications, and those to an
         // operator.
         Reply::Submission(SubmissionReply::ReadFiles | SubmissionReply::WriteSystemDir { .. })
@@ -24,7 +24,7 @@ pub(super) fn answer_of(reply: Reply) -> Answer {
         | Reply::Beat(_)
         | Reply::TopUps(_)
         | Reply::Switch(_) => {
-            return Answer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
+            return CallAnswer::Error(RemoteError::io("the JobTracker produced a reply of the wrong kind"));
         }
     })
 }

@@ -13,7 +13,7 @@ use tokio::sync::{Notify, mpsc, oneshot, watch};
 
 use crate::clock::Clock;
 use crate::engine::{Effect, Engine, Event, LogLevel, Read, Reply, Step};
-use crate::ipc::{Answer, PendingCall};
+use crate::ipc::{CallAnswer, PendingCall};
 use crate::log::{LogDecision, LogRate};
 use crate::market::BudgetLine;
 use crate::model::{FactNumber, JobId};
@@ -49,7 +49,7 @@ pub struct Owner {
 /// What waits for a fact.
 enum DelayedAnswer {
     /// The short answer to a change or a heartbeat.
-    Answer(PendingCall, Answer),
+    Answer(PendingCall, CallAnswer),
     /// The encoded answer to a query, with its memory.
     Read(PendingCall, Vec<u8>, MemoryReservation),
     /// A query to repeat: there was no memory for the answer.
@@ -215,7 +215,7 @@ impl Owner {
     }
 
     /// Answers as soon as `number` is durable.
-    pub(crate) fn answer(&self, pending: PendingCall, answer: Answer, number: FactNumber) {
+    pub(crate) fn answer(&self, pending: PendingCall, answer: CallAnswer, number: FactNumber) {
         if number <= self.durable.get() {
             pending.answer(&answer);
         } else {
@@ -228,7 +228,7 @@ impl Owner {
     pub(crate) fn show(
         &self,
         pending: PendingCall,
-        answer: &Answer,
+        answer: &CallAnswer,
         number: FactNumber,
         retry: impl FnOnce(PendingCall) + 'static,
     ) {

@@ -78,7 +78,6 @@ impl FinishedJobReader {
         })
     }
 
-
     /// The trackers of a job's attempts. Blocks on the disk.
     pub(crate) fn trackers_of(&self, id: JobId) -> Result<Vec<String>, StoreError> {
         let sql = "SELECT DISTINCT tracker FROM attempt WHERE attempt >= ?1 AND attempt < ?2";

@@ -127,7 +127,7 @@ impl Walk {
         let balance = self.balance;
         self.balance = balance.checked_sub(amount).ok_or_else(out_of_range)?;
         let day: Option<String> = row.get(8)?;
-        let reason = MovementReason::from_word(&word).ok_or_else(unknown)?;
+        let reason = MovementReason::from_name(&word).ok_or_else(unknown)?;
         let map_slots = row.get::<_, Option<i64>>(5)?.map(i64::cast_unsigned);
         let container_slots = row.get::<_, Option<i64>>(14)?.map(i64::cast_unsigned);
         // A charge of before containers has none.

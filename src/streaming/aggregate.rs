@@ -51,7 +51,6 @@ pub(crate) struct Aggregation<'a> {
 
 impl<'a> Aggregation<'a> {
     /// Without records yet, which come in this order.
-    #[must_use]
     pub(crate) fn new(order: &'a KeyOrder, rules: AggregateRules) -> Self {
         Self { order, rules, group: None }
     }
@@ -68,7 +67,6 @@ impl<'a> Aggregation<'a> {
         Ok(self.group.replace(group))
     }
 
-    #[must_use]
     pub(crate) fn finish(self) -> Option<AggregateGroup> {
         self.group
     }
@@ -85,13 +83,11 @@ impl AggregateGroup {
     }
 
     /// The key, which a combiner keeps.
-    #[must_use]
     pub(crate) fn key(&self) -> &[u8] {
         &self.key
     }
 
     /// The values that a combiner passes on in place of those it got.
-    #[must_use]
     pub(crate) fn combined(&self) -> Vec<String> {
         match &self.aggregate {
             Aggregate::UniqueCount { values, .. } => values.iter().cloned().collect(),
@@ -101,12 +97,10 @@ impl AggregateGroup {
     }
 
     /// The key of the output: what the aggregation is of.
-    #[must_use]
     pub(crate) fn name(&self) -> &[u8] {
         split_key(&self.key).map_or(&self.key, |(_, name)| name)
     }
 
-    #[must_use]
     pub(crate) fn report(&self) -> String {
         match &self.aggregate {
             Aggregate::LongSum(number) | Aggregate::LongMax(number) | Aggregate::LongMin(number) => number.to_string(),

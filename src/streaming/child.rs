@@ -81,7 +81,6 @@ struct FeedResult {
 
 impl StderrLog {
     /// Writes to `file` up to `limit_bytes`; drops the rest.
-    #[must_use]
     pub(crate) fn new(file: File, limit_bytes: Option<u64>) -> Self {
         Self { file: std::sync::Mutex::new((file, limit_bytes.unwrap_or(u64::MAX))) }
     }

@@ -35,7 +35,6 @@ pub(crate) enum Decoder<R: Read> {
 }
 
 impl Codec {
-    #[must_use]
     pub(crate) fn of_class(class: &str) -> Option<Self> {
         match class {
             "org.apache.hadoop.io.compress.DefaultCodec" => Some(Codec::Zlib),
@@ -45,7 +44,6 @@ impl Codec {
     }
 
     /// The extension of such files, with its dot.
-    #[must_use]
     pub(crate) fn extension(self) -> &'static str {
         match self {
             Codec::Zlib => ".deflate",
@@ -54,13 +52,11 @@ impl Codec {
     }
 
     /// The codec of an input file, by its extension.
-    #[must_use]
     pub(crate) fn of_file(name: &str) -> Option<Self> {
         [Codec::Zlib, Codec::Gzip].into_iter().find(|codec| name.ends_with(codec.extension()))
     }
 
     /// Whether an input file has the extension of a codec that Hadoop may have and this program has not.
-    #[must_use]
     pub(crate) fn is_foreign_file(name: &str) -> bool {
         FOREIGN_EXTENSIONS.iter().any(|extension| name.ends_with(extension))
     }

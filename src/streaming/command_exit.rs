@@ -79,7 +79,6 @@ pub(crate) enum StderrLine<'a> {
 
 impl<'a> StderrLine<'a> {
     /// Reads a line without its end; `prefix` is that of reports.
-    #[must_use]
     pub(crate) fn parse(line: &'a [u8], prefix: &str) -> Self {
         let Some(report) = line.strip_prefix(prefix.as_bytes()) else { return StderrLine::Log(line) };
         let report = String::from_utf8_lossy(report);

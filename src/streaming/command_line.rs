@@ -15,7 +15,6 @@ pub(crate) struct CommandLine {
 
 impl CommandLine {
     /// Reads the form-encoded value of a key; `None` when no word is in it.
-    #[must_use]
     pub(crate) fn decode(value: &str) -> Option<Self> {
         let with_blanks = value.replace('+', " ");
         let decoded = percent_decode(with_blanks.as_bytes()).decode_utf8_lossy();
@@ -23,14 +22,12 @@ impl CommandLine {
         (!words.is_empty()).then_some(Self { words })
     }
 
-    #[must_use]
     pub(crate) fn words(&self) -> &[String] {
         &self.words
     }
 
     /// The program to start in `folder`: an absolute path as it is, else a readable file there, which is made
     /// executable, or along `search_path`; else the word, unchanged.
-    #[must_use]
     pub(crate) fn program(&self, folder: &Path, search_path: &str) -> PathBuf {
         let word = self.words.first().map(String::as_str).unwrap_or_default();
         if word.starts_with('/') {
@@ -52,7 +49,6 @@ impl CommandLine {
 }
 
 /// A quote that a command opens and does not close: a task would take all that follows for one word.
-#[must_use]
 pub(crate) fn unclosed_quote(command: &str) -> Option<char> {
     command.chars().fold(None, |open, c| match open {
         Some(quote) => (c != quote).then_some(quote),

@@ -159,7 +159,6 @@ pub struct FieldRule {
 impl FieldRule {
     /// Key and value; a line with too few separators is all key.
     #[inline]
-    #[must_use]
     pub(crate) fn split<'a>(&self, line: &'a [u8]) -> (&'a [u8], &'a [u8]) {
         let nth = self.key_fields.max(1) as usize - 1;
         let cut = match *self.separator {

@@ -46,7 +46,6 @@ impl From<FileUriError> for TaskFailure {
 }
 
 impl OutputCommitter {
-    #[must_use]
     pub(crate) fn new(files: &FileSystems, folder: FileUri) -> Self {
         Self { files: files.of(&folder), folder }
     }
@@ -156,7 +155,6 @@ pub(crate) struct TextOutput {
 
 impl TextOutput {
     /// Writes to a file that is there now, also if nothing is ever written.
-    #[must_use]
     pub(crate) fn new(file: FileWriter, codec: Option<Codec>, separator: &[u8]) -> Self {
         let encoder = Encoder::new(codec, file);
         Self { out: BufWriter::with_capacity(BUFFER_BYTES, encoder), separator: separator.to_owned() }

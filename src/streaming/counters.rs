@@ -143,7 +143,6 @@ impl TaskCounters {
     }
 
     /// A counter of the framework; 0 when nothing was added.
-    #[must_use]
     pub(crate) fn get(&self, counter: FrameworkCounter) -> i64 {
         self.framework[counter as usize].load(Ordering::Relaxed).max(0)
     }
@@ -169,7 +168,6 @@ impl TaskCounters {
     }
 
     /// All of them, for [`Self::set_values`] of another process.
-    #[must_use]
     pub(crate) fn values(&self) -> StreamingCounterValues {
         let of_command = self.of_command.lock().unwrap_or_else(PoisonError::into_inner);
         let of_command = of_command.iter().map(|((group, name), value)| (group.clone(), name.clone(), *value));
@@ -189,7 +187,6 @@ impl TaskCounters {
             of_command.map(|(group, name, value)| ((group, name), value)).collect();
     }
 
-    #[must_use]
     pub(crate) fn snapshot(&self) -> wire::Counters {
         let mut groups: Vec<CounterGroup> = Vec::new();
         for (name, shown) in GROUPS {

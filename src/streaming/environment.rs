@@ -39,7 +39,6 @@ pub(crate) struct AttemptEnvironment {
 }
 
 /// Whether commands inherit a variable from the daemon.
-#[must_use]
 pub(crate) fn is_passed_on(name: &str) -> bool {
     PASSED_ON.contains(&name) || name.starts_with("LC_")
 }

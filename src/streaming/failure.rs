@@ -114,7 +114,6 @@ impl TaskFailure {
     }
 
     /// Whether the worker lacked something: no fault of the attempt.
-    #[must_use]
     pub(crate) fn is_shortage(&self) -> bool {
         match self {
             Self::Short(_) => true,

@@ -18,13 +18,11 @@ pub(crate) const CHANGED_MS: &str = "Changed-Ms";
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'_').remove(b'-').remove(b'/');
 
 /// Path and query of a request for the file `name`, a path below the job's staging folder.
-#[must_use]
 pub(crate) fn path_and_query(job: JobId, name: &str) -> String {
     format!("{PATH}?job={job}&name={}", utf8_percent_encode(name, ESCAPED))
 }
 
 /// The job and the file that a query names; `None` if one of them is missing, stands twice or is no id or text.
-#[must_use]
 pub(crate) fn parse_query(query: &str) -> Option<(JobId, String)> {
     let (mut job, mut name) = (None, None);
     for (key, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {

@@ -33,7 +33,7 @@ pub struct BadKeyOption {
 
 /// A range in one key: the first byte, and the byte after the last; the end may be before the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct KeyPlace {
+pub(crate) struct KeySpan {
     pub(crate) start: usize,
     /// After the last byte.
     pub(crate) end: usize,
@@ -104,15 +104,13 @@ impl KeyFields {
     }
 
     /// The first `count` fields as one range; none for 0.
-    #[must_use]
     pub(crate) fn first(separator: u8, count: usize) -> Self {
         let range = KeyRange { end_field: count, ..KeyRange::WHOLE };
         KeyFields { separator, ranges: if count > 0 { vec![range] } else { Vec::new() }, has_fields: count > 0 }
     }
 
     /// The position of a range in a key; `None` when it begins beyond the key's end.
-    #[must_use]
-    pub(crate) fn place(&self, key: &[u8], range: &KeyRange) -> Option<KeyPlace> {
+    pub(crate) fn place(&self, key: &[u8], range: &KeyRange) -> Option<KeySpan> {
         let begin = self.field_start(key, range.begin_field)?;
         // Byte 0 of a field is the byte before it; Hadoop would run out of its array at the key's start.
         let start = (begin + range.begin_byte).saturating_sub(1);
@@ -126,7 +124,7 @@ impl KeyFields {
             }
             _ => key.len(),
         };
-        Some(KeyPlace { start, end })
+        Some(KeySpan { start, end })
     }
 
     fn field_start(&self, key: &[u8], field: usize) -> Option<usize> {
@@ -142,9 +140,8 @@ impl KeyFields {
     }
 }
 
-impl KeyPlace {
+impl KeySpan {
     /// The bytes of the range.
-    #[must_use]
     pub(crate) fn of(self, key: &[u8]) -> &[u8] {
         key.get(self.start..self.end).unwrap_or_default()
     }

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use super::key_fields::{KeyFields, KeyPlace, KeyRange};
+use super::key_fields::{KeyFields, KeyRange, KeySpan};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum KeyOrder {
@@ -15,7 +15,6 @@ pub enum KeyOrder {
 
 impl KeyOrder {
     #[inline]
-    #[must_use]
     pub(crate) fn compare(&self, first: &[u8], second: &[u8]) -> Ordering {
         match self {
             KeyOrder::Bytes => first.cmp(second),
@@ -26,7 +25,6 @@ impl KeyOrder {
     /// Whether a key goes into the group of the one before it. Stock `KeyFieldBasedComparator` calls no two keys equal that
     /// both lack a range, so that each of them counts as a group.
     #[inline]
-    #[must_use]
     pub(crate) fn same_group(&self, first: &[u8], second: &[u8]) -> bool {
         match self {
             KeyOrder::Bytes => first == second,
@@ -99,7 +97,7 @@ impl Digits<'_> {
     }
 }
 
-fn compare_numbers(first: &[u8], a: KeyPlace, second: &[u8], b: KeyPlace) -> Ordering {
+fn compare_numbers(first: &[u8], a: KeySpan, second: &[u8], b: KeySpan) -> Ordering {
     let mut a = Digits { key: first, at: a.start, end: a.end };
     let mut b = Digits { key: second, at: b.start, end: b.end };
     // As Hadoop, the byte at the start counts even when the range is empty.
@@ -178,7 +176,6 @@ pub enum Partitioner {
 impl Partitioner {
     /// The reduce, from 0, of `reduces` there are; 0 when there are none.
     #[inline]
-    #[must_use]
     pub(crate) fn partition(&self, key: &[u8], reduces: u32) -> u32 {
         if reduces <= 1 {
             return 0;

@@ -9,7 +9,7 @@ use super::command_stream::{Combiner, unreadable};
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
 use super::key_order::Partitioner;
-use super::merge::{Merge, MergeRules, Run, copy_records};
+use super::merge::{Merge, MergeRules, SortedRun, copy_records};
 use super::plan::SortPlan;
 use super::private_files::{create_file, write_file};
 use super::progress::Progress;
@@ -94,7 +94,6 @@ impl<'a> SpillWriter<'a> {
 }
 
 impl<'a> MapOutput<'a> {
-    #[must_use]
     pub fn new(rules: OutputRules<'a>, progress: &'a Progress) -> Self {
         let counters = progress.counters();
         let used = [
@@ -221,11 +220,11 @@ impl<'a> MapOutput<'a> {
     }
 
     /// The sorted runs of a partition that hold something.
-    fn runs(&self, partition: u32) -> Vec<Run> {
+    fn runs(&self, partition: u32) -> Vec<SortedRun> {
         let entries = self.spills.iter().filter_map(|spill| Some((spill, spill.entries.get(partition as usize)?)));
         // The end mark alone is 2 bytes.
         let full = entries.filter(|(_, entry)| entry.lengths.raw_bytes > 2);
-        full.map(|(spill, entry)| Run::File {
+        full.map(|(spill, entry)| SortedRun::File {
             path: spill.path.clone(),
             start_bytes: entry.start_bytes,
             lengths: entry.lengths,

@@ -44,7 +44,6 @@ enum SplitKind {
 
 /// The reason why only a stock TaskTracker can read the splits at these offsets of a `job.split`, if there is one. A
 /// damaged file gives none: its tasks fail on every tracker. `default`: the file system of paths without a scheme.
-#[must_use]
 pub(crate) fn find_unsupported_split(
     job_split: &[u8],
     offsets_bytes: impl Iterator<Item = i64>,

@@ -18,7 +18,7 @@ const RECORDS_BETWEEN_STOP_CHECKS: u32 = 1 << 14;
 
 /// A sorted run that is not open yet.
 #[derive(Debug)]
-pub(crate) enum Run {
+pub(crate) enum SortedRun {
     /// Records in memory, end mark included.
     Memory(Vec<u8>),
     File {
@@ -73,11 +73,11 @@ pub(crate) struct MergeRules<'a> {
     pub(crate) progress: &'a Progress,
 }
 
-impl Run {
+impl SortedRun {
     fn open(self, codec: Option<Codec>) -> io::Result<SegmentReader> {
         match self {
-            Run::Memory(bytes) => Ok(SegmentReader::in_memory(bytes)),
-            Run::File { path, start_bytes, lengths, is_temporary } => {
+            SortedRun::Memory(bytes) => Ok(SegmentReader::in_memory(bytes)),
+            SortedRun::File { path, start_bytes, lengths, is_temporary } => {
                 let reader = SegmentReader::open(&path, start_bytes, lengths, codec)?;
                 if is_temporary {
                     std::fs::remove_file(&path)?;
@@ -88,28 +88,27 @@ impl Run {
     }
 
     /// Bytes it takes, in memory or on disk.
-    #[must_use]
     pub(crate) fn stored_bytes(&self) -> u64 {
         match self {
-            Run::Memory(bytes) => bytes.len() as u64,
-            Run::File { lengths, .. } => lengths.stored_bytes,
+            SortedRun::Memory(bytes) => bytes.len() as u64,
+            SortedRun::File { lengths, .. } => lengths.stored_bytes,
         }
     }
 
     fn file_bytes(&self) -> u64 {
-        if matches!(self, Run::File { .. }) { self.stored_bytes() } else { 0 }
+        if matches!(self, SortedRun::File { .. }) { self.stored_bytes() } else { 0 }
     }
 }
 
 impl<'a> Merge<'a> {
     /// All runs at once; counts what of them is read from files.
     pub(crate) fn of(
-        runs: Vec<Run>,
+        runs: Vec<SortedRun>,
         order: &'a KeyOrder,
         codec: Option<Codec>,
         progress: &Progress,
     ) -> io::Result<Self> {
-        progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(Run::file_bytes).sum());
+        progress.counters().add(FrameworkCounter::FileBytesRead, runs.iter().map(SortedRun::file_bytes).sum());
         let open: io::Result<Vec<SegmentReader>> = runs.into_iter().map(|run| run.open(codec)).collect();
         Self::new(open?, order)
     }
@@ -139,7 +138,7 @@ impl<'a> Merge<'a> {
     }
 
     /// Merges in several steps if there are more runs than `factor`; counts records of intermediate runs in `spilled`.
-    pub(crate) fn in_steps(runs: Vec<Run>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
+    pub(crate) fn in_steps(runs: Vec<SortedRun>, rules: &MergeRules<'a>, spilled: &mut u64) -> io::Result<Self> {
         Merge::of(merge_down(runs, rules, spilled)?, rules.order, rules.codec, rules.progress)
     }
 
@@ -153,19 +152,16 @@ impl<'a> Merge<'a> {
     }
 
     /// Whether no record is left.
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.heap.is_empty()
     }
 
     /// How many of the records so far lay in memory.
-    #[must_use]
     pub(crate) fn records_of_memory(&self) -> u64 {
         self.records_of_memory
     }
 
     /// Share of the bytes that have been passed, 0 to 1000.
-    #[must_use]
     pub(crate) fn passed_thousandths(&self) -> u64 {
         let passed: u64 = self.heap.iter().map(|head| self.runs[head.run].consumed_bytes()).sum();
         ((self.finished_bytes + passed) * 1000).checked_div(self.total_bytes).unwrap_or(1000).min(1000)
@@ -279,7 +275,11 @@ pub(crate) fn copy_records<W: io::Write>(
 }
 
 /// Merges some of the runs until there are no more than `factor`; counts the records of new ones in `spilled`.
-pub(crate) fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &mut u64) -> io::Result<Vec<Run>> {
+pub(crate) fn merge_down(
+    mut runs: Vec<SortedRun>,
+    rules: &MergeRules<'_>,
+    spilled: &mut u64,
+) -> io::Result<Vec<SortedRun>> {
     let factor = rules.factor.max(2);
     // The first step merges as many as make all later ones full.
     let mut take = match runs.len().saturating_sub(1) % (factor - 1) {
@@ -293,7 +293,7 @@ pub(crate) fn merge_down(mut runs: Vec<Run>, rules: &MergeRules<'_>, spilled: &m
             write_run(some, &rules.folder.join(format!("{}.{step}", rules.name)), rules.codec, rules.progress)?;
         *spilled += records;
         runs.push(run);
-        runs.sort_by_key(Run::stored_bytes);
+        runs.sort_by_key(SortedRun::stored_bytes);
         (take, step) = (factor, step + 1);
     }
     Ok(runs)
@@ -305,13 +305,13 @@ pub(crate) fn write_run(
     path: &Path,
     codec: Option<Codec>,
     progress: &Progress,
-) -> io::Result<(Run, u64)> {
+) -> io::Result<(SortedRun, u64)> {
     let mut writer = SegmentWriter::new(create_new_file(path)?, codec);
     merge.write_to(&mut writer, progress)?;
     let records = writer.records();
     let (_, lengths) = writer.finish()?;
     progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
-    Ok((Run::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
+    Ok((SortedRun::File { path: path.to_owned(), start_bytes: 0, lengths, is_temporary: true }, records))
 }
 
 #[cfg(test)]
@@ -319,14 +319,14 @@ mod tests {
     use super::super::stage::{attempt_id, progress_of};
     use super::*;
 
-    fn run(keys: &[&str]) -> Run {
+    fn run(keys: &[&str]) -> SortedRun {
         let mut writer = SegmentWriter::new(Vec::new(), None);
         for key in keys {
             writer.append(key.as_bytes(), b"").unwrap();
         }
         let (mut bytes, _) = writer.finish().unwrap();
         bytes.truncate(bytes.len() - 4);
-        Run::Memory(bytes)
+        SortedRun::Memory(bytes)
     }
 
     fn keys(mut merge: Merge<'_>) -> String {

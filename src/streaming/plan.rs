@@ -16,7 +16,7 @@ use super::command_stream::FieldRule;
 use super::committer::COMMITTER;
 use super::key_fields::{BadKeyOption, KeyFields};
 use super::key_order::{KeyOrder, Partitioner};
-use super::split_reader::{InputFormat, ReadRules};
+use super::split_reader::{LineFormat, ReadRules};
 
 /// Why a built-in tasktracker cannot run a job.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -130,7 +130,7 @@ pub(crate) struct OutputPlan {
 /// A streaming job that a built-in tasktracker can run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StreamingPlan {
-    pub(crate) input: InputFormat,
+    pub(crate) input: LineFormat,
     pub(crate) read: ReadRules,
     pub(crate) map: CommandPlan,
     /// `None`: there are no reduces, maps write the output.
@@ -190,7 +190,6 @@ pub(crate) fn check_values(configuration: &Configuration) -> Result<(), Unsuppor
 
 impl UnsupportedJob {
     /// The value of a key that cannot be used, if that is why.
-    #[must_use]
     pub(crate) fn value(&self) -> Option<&ConfigError> {
         match self {
             Self::Value(error) => Some(error),
@@ -237,7 +236,6 @@ impl StreamingPlan {
     }
 
     /// Name of the file that a task writes: `part-00000` and the codec's extension.
-    #[must_use]
     pub(crate) fn part_name(&self, partition: u32) -> String {
         format!("part-{partition:05}{}", self.output.codec.map_or("", Codec::extension))
     }
@@ -363,7 +361,7 @@ impl JobReader<'_> {
         })))
     }
 
-    fn input_format(&self) -> Result<InputFormat, UnsupportedJob> {
+    fn input_format(&self) -> Result<LineFormat, UnsupportedJob> {
         const KNOWN: [&str; 4] = [TEXT_INPUT, KEY_VALUE_INPUT, LINES_INPUT, STREAM_INPUT];
         const EXPECTED: &str = "TextInputFormat, KeyValueTextInputFormat, NLineInputFormat and StreamInputFormat";
         let class = self.known_class(&keys::INPUT_FORMAT_CLASS, TEXT_INPUT, &KNOWN, EXPECTED)?;
@@ -381,11 +379,11 @@ impl JobReader<'_> {
             return Err(UnsupportedJob::Option { key: keys::INPUT_DIRS.name, value: input.to_owned(), why });
         }
         Ok(match class.as_str() {
-            TEXT_INPUT => InputFormat::Text,
-            LINES_INPUT => InputFormat::NumberedLine,
+            TEXT_INPUT => LineFormat::Text,
+            LINES_INPUT => LineFormat::NumberedLine,
             _ => {
                 let separator = self.separator(&keys::INPUT_LINE_SEPARATOR)?;
-                InputFormat::KeyValue { separator: separator.first().copied().unwrap_or(b'\t') }
+                LineFormat::KeyValue { separator: separator.first().copied().unwrap_or(b'\t') }
             }
         })
     }

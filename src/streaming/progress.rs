@@ -28,7 +28,7 @@ enum StopReason {
 }
 
 #[derive(Debug, Default)]
-struct Memory {
+struct TaskMemory {
     trees: Vec<CommandTree>,
     /// Limit of their address space, bytes.
     limit_bytes: Option<u64>,
@@ -70,7 +70,7 @@ pub struct Progress {
     alarm: Mutex<Option<Arc<PipeReader>>>,
     alarm_trigger: Mutex<Option<PipeWriter>>,
     failed_fetches: Mutex<Vec<AttemptId>>,
-    memory: Mutex<Memory>,
+    memory: Mutex<TaskMemory>,
     is_finished: AtomicBool,
 }
 
@@ -107,31 +107,26 @@ impl Progress {
         })
     }
 
-    #[must_use]
     pub(crate) fn attempt(&self) -> AttemptId {
         self.attempt
     }
 
     /// Counters of the framework and of the command.
-    #[must_use]
     pub(crate) fn counters(&self) -> &TaskCounters {
         &self.counters
     }
 
-    #[must_use]
     pub(crate) fn status(&self) -> (Phase, String) {
         let reported = locked(&self.reported);
         (reported.phase, reported.status.clone())
     }
 
     /// Share that is done, 0 to 1000.
-    #[must_use]
     pub(crate) fn done_thousandths(&self) -> u64 {
         self.done_thousandths.load(Ordering::Relaxed)
     }
 
     /// Takes the map outputs that could not be fetched since the last call: the next heartbeat reports them.
-    #[must_use]
     pub(crate) fn take_failed_fetches(&self) -> Vec<AttemptId> {
         std::mem::take(&mut *locked(&self.failed_fetches))
     }
@@ -231,7 +226,6 @@ impl Progress {
     }
 
     /// What its processes use, as last measured, and CPU time of those before them.
-    #[must_use]
     pub(crate) fn used(&self) -> TreeUse {
         let running_ms = locked(&self.memory).cpu_ms;
         let count = |counter| u64::try_from(self.counters.get(counter)).unwrap_or(0);
@@ -254,7 +248,6 @@ impl Progress {
     }
 
     #[inline]
-    #[must_use]
     pub(crate) fn is_stopped(&self) -> bool {
         self.is_stopped.load(Ordering::Acquire)
     }
@@ -264,7 +257,6 @@ impl Progress {
         if self.is_stopped() { Err(self.stop_reason()) } else { Ok(()) }
     }
 
-    #[must_use]
     pub(crate) fn stop_reason(&self) -> TaskFailure {
         match &*locked(&self.stop) {
             Some(StopReason::Timeout(limit)) => {
@@ -357,7 +349,6 @@ pub(crate) struct ProgressReport {
 
 impl Progress {
     /// What there is to report now. Failed fetches are in one report only.
-    #[must_use]
     pub(crate) fn report(&self) -> ProgressReport {
         let (phase, status) = self.status();
         ProgressReport {
@@ -382,7 +373,7 @@ impl Progress {
 
 #[cfg(test)]
 mod tests {
-    use crate::supervisor::process_tree::Process;
+    use crate::supervisor::process_tree::ProcessEntry;
 
     use super::super::counters::FrameworkCounter;
     use super::*;
@@ -431,7 +422,7 @@ mod tests {
     #[test]
     fn an_attempt_over_its_memory_limit_is_stopped() {
         let table = |bytes| -> ProcessTable {
-            [Process { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2, cpu_ms: 0 }]
+            [ProcessEntry { pid: 7, parent: 1, virtual_bytes: bytes, physical_bytes: bytes / 2, cpu_ms: 0 }]
                 .into_iter()
                 .collect()
         };

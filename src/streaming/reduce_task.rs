@@ -10,7 +10,7 @@ use super::command_stream::{CommandInput, CommandStream, read_records, unreadabl
 use super::committer::TextOutput;
 use super::counters::FrameworkCounter;
 use super::failure::TaskFailure;
-use super::merge::{Merge, MergeRules, Run, merge_down};
+use super::merge::{Merge, MergeRules, SortedRun, merge_down};
 use super::plan::{CommandPlan, SortPlan, SortedStep};
 use super::private_files::make_folder;
 use super::progress::Progress;
@@ -96,7 +96,7 @@ fn shuffle(
     maps: u32,
     feed: &MapCompletionFeed,
     fetcher: &dyn FetchMapOutput,
-) -> Result<(Vec<Run>, Vec<Run>), TaskFailure> {
+) -> Result<(Vec<SortedRun>, Vec<SortedRun>), TaskFailure> {
     let (progress, plan) = (attempt.progress, &attempt.plan.shuffle);
     progress.enter_phase(Phase::Shuffle, "reduce > copy");
     let rules = CopyRules {

@@ -125,7 +125,6 @@ impl<R: Read> SegmentReader<R> {
     }
 
     /// The records of a segment, end mark included, that are in memory, decompressed and verified.
-    #[must_use]
     pub(crate) fn in_memory(raw: Vec<u8>) -> Self {
         Self {
             source: None,
@@ -141,19 +140,16 @@ impl<R: Read> SegmentReader<R> {
 
     /// Whether it lay in memory from the start.
     #[inline]
-    #[must_use]
     pub(crate) fn is_in_memory(&self) -> bool {
         self.source.is_none()
     }
 
     /// Its length, not compressed.
-    #[must_use]
     pub(crate) fn raw_bytes(&self) -> u64 {
         self.raw_bytes
     }
 
     /// How much of that has been passed.
-    #[must_use]
     pub(crate) fn consumed_bytes(&self) -> u64 {
         self.consumed_bytes
     }

@@ -95,14 +95,12 @@ impl<W: Write> SegmentWriter<W> {
 }
 
 #[inline]
-#[must_use]
 pub(crate) fn vint_bytes(value: usize) -> usize {
     if value <= 127 { 1 } else { 1 + 8 - (value as u64).leading_zeros() as usize / 8 }
 }
 
 /// Bytes of a text with its length before it.
 #[inline]
-#[must_use]
 pub(crate) fn text_bytes(text: &[u8]) -> usize {
     vint_bytes(text.len()) + text.len()
 }

@@ -11,7 +11,7 @@ use super::segment_writer::frame_record;
 
 /// The position of one record in the arena.
 #[derive(Clone, Copy, Debug)]
-struct KeyPlace {
+struct RecordPlace {
     /// The key's first bytes, the most significant first, filled up with zeros.
     prefix: u64,
     record: u32,
@@ -24,7 +24,7 @@ struct KeyPlace {
 #[derive(Debug)]
 pub(crate) struct SortBuffer {
     arena: Vec<u8>,
-    partitions: Vec<Vec<KeyPlace>>,
+    partitions: Vec<Vec<RecordPlace>>,
     records: usize,
     /// Records of the largest partition.
     largest: usize,
@@ -33,14 +33,14 @@ pub(crate) struct SortBuffer {
 #[derive(Debug)]
 pub(crate) struct Sorted<'a> {
     arena: &'a [u8],
-    places: &'a [KeyPlace],
+    places: &'a [RecordPlace],
     next: usize,
 }
 
 /// The longest arena: places are 32 bits wide. Bytes.
 const LONGEST_ARENA: usize = u32::MAX as usize;
 
-impl KeyPlace {
+impl RecordPlace {
     fn key<'a>(&self, arena: &'a [u8]) -> &'a [u8] {
         &arena[self.key as usize..(self.key + self.key_bytes) as usize]
     }
@@ -69,7 +69,6 @@ pub(crate) fn prefix(key: &[u8]) -> u64 {
 
 impl SortBuffer {
     /// An empty buffer for `partitions`, with room for about `room_bytes`.
-    #[must_use]
     pub(crate) fn new(partitions: u32, room_bytes: u64) -> Self {
         let mut arena = Vec::new();
         // Pages that are never written to take no memory. Without the room it grows as it fills.
@@ -79,13 +78,11 @@ impl SortBuffer {
 
     /// How many bytes are in use, places included.
     #[inline]
-    #[must_use]
     pub(crate) fn used_bytes(&self) -> u64 {
         // Sorting a partition takes half as many places again.
-        (self.arena.len() + (self.records + self.largest / 2) * size_of::<KeyPlace>()) as u64
+        (self.arena.len() + (self.records + self.largest / 2) * size_of::<RecordPlace>()) as u64
     }
 
-    #[must_use]
     pub(crate) fn is_empty(&self) -> bool {
         self.records == 0
     }
@@ -99,7 +96,7 @@ impl SortBuffer {
         }
         let key_at = frame_record(&mut self.arena, key, value);
         let places = &mut self.partitions[partition as usize];
-        places.push(KeyPlace {
+        places.push(RecordPlace {
             prefix: prefix(key),
             record: record as u32,
             record_bytes: (self.arena.len() - record) as u32,
@@ -123,7 +120,6 @@ impl SortBuffer {
     }
 
     /// The records of a partition, in their current order.
-    #[must_use]
     pub(crate) fn partition(&self, partition: u32) -> Sorted<'_> {
         let places = self.partitions.get(partition as usize).map_or(&[][..], Vec::as_slice);
         Sorted { arena: &self.arena, places, next: 0 }
@@ -138,7 +134,7 @@ impl SortBuffer {
 }
 
 /// Sorts by an order that may contradict itself, which the library's own sorts answer with a panic.
-fn merge_sort(places: &mut [KeyPlace], is_in_order: &dyn Fn(&KeyPlace, &KeyPlace) -> bool) {
+fn merge_sort(places: &mut [RecordPlace], is_in_order: &dyn Fn(&RecordPlace, &RecordPlace) -> bool) {
     let mut from = places.to_vec();
     let mut to = places.to_vec();
     let mut width = 1;
@@ -163,12 +159,11 @@ fn merge_sort(places: &mut [KeyPlace], is_in_order: &dyn Fn(&KeyPlace, &KeyPlace
 }
 
 impl Sorted<'_> {
-    #[must_use]
     pub(crate) fn count(&self) -> usize {
         self.places.len()
     }
 
-    fn at_hand(&self) -> &KeyPlace {
+    fn at_hand(&self) -> &RecordPlace {
         &self.places[self.next - 1]
     }
 }

@@ -26,7 +26,6 @@ pub(crate) enum IndexError {
     Damaged,
 }
 
-#[must_use]
 pub(crate) fn write_index(entries: &[IndexEntry]) -> Vec<u8> {
     let mut file = Vec::with_capacity(entries.len() * ENTRY_BYTES + CHECKSUM_BYTES);
     for entry in entries {

@@ -4,14 +4,14 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
 
-use crate::fs::{Expected, FileSystems, FileUri, FsError, OpenFile};
+use crate::fs::{Expected, FileSystems, FileUri, OpenFile};
 
 use super::codec::{Codec, Decoder};
 use super::line_reader::LineReader;
 
 /// How lines become what the command reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum InputFormat {
+pub(crate) enum LineFormat {
     /// `TextInputFormat`: the line.
     Text,
     /// `NLineInputFormat`: its place in the file, the separator, the line.
@@ -68,19 +68,11 @@ impl Read for Counted {
     }
 }
 
-/// The system's own error, where there is one: callers name the path.
-fn of_system(error: FsError) -> io::Error {
-    match error {
-        FsError::Refused { source, .. } => source,
-        error => io::Error::other(error),
-    }
-}
-
 impl SplitReader {
     /// Opens the split; a compressed file is read as a whole.
     pub(crate) fn open(files: &FileSystems, input: &FileUri, bytes: Range<u64>, rules: ReadRules) -> io::Result<Self> {
         let opened = files.of(input).open(input, &Expected::file_of_any_owner());
-        let mut file = opened.map_err(of_system)?;
+        let mut file = opened.map_err(io::Error::from)?;
         let codec = input.name().and_then(Codec::of_file);
         let (start, end) = match codec {
             Some(_) => (0, None),
@@ -124,16 +116,16 @@ impl SplitReader {
 
     /// Writes the current record as the command reads it; `separator` goes between key and value.
     #[inline]
-    pub(crate) fn write_record(&self, format: InputFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
+    pub(crate) fn write_record(&self, format: LineFormat, separator: &[u8], out: &mut impl Write) -> io::Result<()> {
         let line = self.lines.text();
         match format {
-            InputFormat::Text => out.write_all(line)?,
-            InputFormat::NumberedLine => {
+            LineFormat::Text => out.write_all(line)?,
+            LineFormat::NumberedLine => {
                 write!(out, "{}", self.line_start)?;
                 out.write_all(separator)?;
                 out.write_all(line)?;
             }
-            InputFormat::KeyValue { separator: cut } => {
+            LineFormat::KeyValue { separator: cut } => {
                 let (key, value) = match memchr::memchr(cut, line) {
                     Some(at) => (&line[..at], &line[at + 1..]),
                     None => (line, &b""[..]),
@@ -147,13 +139,11 @@ impl SplitReader {
     }
 
     /// Bytes read from the file so far, what was read ahead included.
-    #[must_use]
     pub(crate) fn read_bytes(&self) -> u64 {
         self.lines.source().source().read_bytes
     }
 
     /// Share of the split that is read, 0 to 1000.
-    #[must_use]
     pub(crate) fn read_thousandths(&self) -> u64 {
         let passed = match self.end {
             Some(_) => self.position.saturating_sub(self.start_bytes),
@@ -177,7 +167,7 @@ mod tests {
         FileUri::parse(path.to_str().unwrap()).unwrap()
     }
 
-    fn read(path: &std::path::Path, start: usize, length: usize, format: InputFormat) -> (String, u64) {
+    fn read(path: &std::path::Path, start: usize, length: usize, format: LineFormat) -> (String, u64) {
         let bytes = start as u64..(start + length) as u64;
         let mut reader = SplitReader::open(&FileSystems::with_defaults("alice"), &uri(path), bytes, RULES).unwrap();
         let (mut out, mut consumed) = (Vec::new(), 0);
@@ -199,15 +189,15 @@ mod tests {
     fn each_format_gives_its_records() {
         let (_folder, path) = file("a.txt", b"k\tv\tw\r\nplain\n\nlast");
         let read = |format| read(&path, 0, 20, format);
-        assert_eq!(read(InputFormat::Text), ("k\tv\tw\nplain\n\nlast\n".to_owned(), 18));
-        assert_eq!(read(InputFormat::KeyValue { separator: b'\t' }).0, "k=v\tw\nplain=\n=\nlast=\n");
-        assert_eq!(read(InputFormat::NumberedLine).0, "0=k\tv\tw\n7=plain\n13=\n14=last\n");
+        assert_eq!(read(LineFormat::Text), ("k\tv\tw\nplain\n\nlast\n".to_owned(), 18));
+        assert_eq!(read(LineFormat::KeyValue { separator: b'\t' }).0, "k=v\tw\nplain=\n=\nlast=\n");
+        assert_eq!(read(LineFormat::NumberedLine).0, "0=k\tv\tw\n7=plain\n13=\n14=last\n");
     }
 
     #[test]
     fn a_line_that_begins_at_the_end_belongs_to_the_split_before() {
         let (_folder, path) = file("a.txt", b"aaa\nbbb\nccc\n");
-        let text = |start, length| read(&path, start, length, InputFormat::Text).0;
+        let text = |start, length| read(&path, start, length, LineFormat::Text).0;
         assert_eq!(text(0, 4), "aaa\nbbb\n");
         assert_eq!(text(4, 8), "ccc\n");
         assert_eq!(text(0, 3), "aaa\n");
@@ -220,7 +210,7 @@ mod tests {
             let mut encoder = super::super::codec::Encoder::new(Some(codec), Vec::new());
             encoder.write_all(b"a\nb\n").unwrap();
             let (_folder, path) = file(name, &encoder.finish().unwrap());
-            assert_eq!(read(&path, 0, 3, InputFormat::Text), ("a\nb\n".to_owned(), 4));
+            assert_eq!(read(&path, 0, 3, LineFormat::Text), ("a\nb\n".to_owned(), 4));
         }
     }
 
@@ -278,9 +268,9 @@ mod tests {
             borders.retain(|cut| text.as_bytes()[*cut] != b'\n' || text.as_bytes()[cut - 1] != b'\r');
             borders.insert(0, 0);
             borders.push(text.len());
-            let parts = borders.windows(2).map(|pair| read(&path, pair[0], pair[1] - pair[0], InputFormat::Text).0);
+            let parts = borders.windows(2).map(|pair| read(&path, pair[0], pair[1] - pair[0], LineFormat::Text).0);
             let parts: String = parts.collect();
-            prop_assert_eq!(parts, read(&path, 0, text.len(), InputFormat::Text).0);
+            prop_assert_eq!(parts, read(&path, 0, text.len(), LineFormat::Text).0);
         }
     }
 }

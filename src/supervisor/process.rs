@@ -190,7 +190,7 @@ impl Supervisor {
     }
 }
 
-pub(super) fn pause(time: Duration) {
+pub(crate) fn pause(time: Duration) {
     let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
 }
 

@@ -16,7 +16,7 @@ const MOST_LOOKS: usize = 8;
 const LOOK_PAUSE: Duration = Duration::from_millis(5);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Process {
+pub(crate) struct ProcessEntry {
     /// Its number.
     pub(crate) pid: i32,
     /// Its parent's number.
@@ -55,13 +55,13 @@ pub(crate) struct CommandTree {
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ProcessTable {
-    children: BTreeMap<i32, Vec<Process>>,
+    children: BTreeMap<i32, Vec<ProcessEntry>>,
 }
 
-fn read(pid: i32) -> Option<Process> {
+fn read(pid: i32) -> Option<ProcessEntry> {
     let ProcessStat { parent, virtual_bytes, resident_bytes, cpu_ms, children_cpu_ms } = ProcessStat::of(pid)?;
     let cpu_ms = cpu_ms.saturating_add(children_cpu_ms);
-    Some(Process { pid, parent, virtual_bytes, physical_bytes: resident_bytes, cpu_ms })
+    Some(ProcessEntry { pid, parent, virtual_bytes, physical_bytes: resident_bytes, cpu_ms })
 }
 
 /// Resident memory of a process with its part of each shared page (`Pss` of proc_pid_smaps(5)), if it may be read.
@@ -161,8 +161,8 @@ impl ProcessTable {
     }
 
     /// The descendants of a process; `with_root`: and itself.
-    fn of_tree(&self, root: i32, with_root: bool) -> Vec<&Process> {
-        let mut found: Vec<&Process> = Vec::new();
+    fn of_tree(&self, root: i32, with_root: bool) -> Vec<&ProcessEntry> {
+        let mut found: Vec<&ProcessEntry> = Vec::new();
         if with_root {
             found.extend(self.children.values().flatten().filter(|process| process.pid == root));
         }
@@ -177,8 +177,8 @@ impl ProcessTable {
     }
 }
 
-impl FromIterator<Process> for ProcessTable {
-    fn from_iter<T: IntoIterator<Item = Process>>(processes: T) -> Self {
+impl FromIterator<ProcessEntry> for ProcessTable {
+    fn from_iter<T: IntoIterator<Item = ProcessEntry>>(processes: T) -> Self {
         let mut table = Self::default();
         for process in processes {
             table.children.entry(process.parent).or_default().push(process);
@@ -193,7 +193,8 @@ mod tests {
 
     #[test]
     fn a_tree_is_all_that_comes_from_its_root() {
-        let process = |pid, parent, bytes| Process { pid, parent, virtual_bytes: bytes, physical_bytes: 1, cpu_ms: 5 };
+        let process =
+            |pid, parent, bytes| ProcessEntry { pid, parent, virtual_bytes: bytes, physical_bytes: 1, cpu_ms: 5 };
         let table: ProcessTable =
             [process(1, 0, 1), process(2, 1, 10), process(3, 2, 100), process(4, 1, 1000), process(5, 3, 10_000)]
                 .into_iter()

@@ -15,7 +15,6 @@ pub struct WireError {
 
 impl WireError {
     /// Whether a limit was exceeded, as opposed to malformed bytes.
-    #[must_use]
     pub(crate) fn is_too_long(&self) -> bool {
         matches!(self.kind, WireErrorKind::TooLong { .. })
     }

@@ -52,7 +52,6 @@ pub enum Action {
 impl HeartbeatRequest {
     /// Whether it is the last heartbeat of a tracker that has ended all its attempts. To a Java JobTracker it is that of an
     /// unhealthy tracker without slots.
-    #[must_use]
     pub(crate) fn signs_off(&self) -> bool {
         let status = &self.status;
         !status.health.healthy

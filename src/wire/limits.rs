@@ -66,14 +66,12 @@ pub(crate) const DATANODE_NAME_BYTES: usize = 255;
 
 /// Whether a TaskTracker or a host may have this name: 1 to 255 bytes of printable ASCII without blanks, for example
 /// `tracker_n1.example:localhost/127.0.0.1:40235`.
-#[must_use]
 pub(crate) fn is_node_name(name: &str) -> bool {
     const { assert!(TRACKER_NAME_BYTES == HOST_NAME_BYTES) };
     (1..=HOST_NAME_BYTES).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
 /// The beginning of a text, at most `bytes` of it, cut between characters.
-#[must_use]
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     &text[..text.floor_char_boundary(bytes)]
 }
@@ -87,7 +85,6 @@ pub(crate) fn shorten(text: &mut String, bytes: usize) {
 }
 
 /// An excerpt of a received text for errors and log lines: at most 64 characters, and dots for the rest.
-#[must_use]
 pub(crate) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 64;
     match text.char_indices().nth(LONGEST) {

@@ -198,6 +198,31 @@ writables! {
     Token = "org.apache.hadoop.security.token.Token", plain;
 }
 
+/// Enums that are encoded by their names as `UTF8`.
+macro_rules! named_objects {
+    ($( $type:ident = $class:literal, $what:literal { $($variant:ident = $name:literal,)+ } )+) => {$(
+        impl Object for $type {
+            const CLASS: &'static str = $class;
+
+            fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
+                let start = reader.clone();
+                match reader.utf8_bytes($what)? {
+                    $( sent if sent == $name.as_bytes() => Ok(Some(Self::$variant)), )+
+                    sent => Err(start.error(WireErrorKind::UnknownName(excerpt(sent)), $what).into()),
+                }
+            }
+
+            fn encode_object(&self, writer: &mut Writer<'_>) {
+                writer.utf8(match self {
+                    $( Self::$variant => $name, )+
+                });
+            }
+        }
+    )+};
+}
+
+pub(super) use named_objects;
+
 /// The only class whose values are always of a subclass.
 impl Object for TaskStatus {
     const CLASS: &'static str = "org.apache.hadoop.mapred.TaskStatus";

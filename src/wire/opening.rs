@@ -108,13 +108,11 @@ const PREAMBLE_BYTES: usize = PREAMBLE.len() + 1;
 
 impl Opening {
     /// An opening that expects `stage` next.
-    #[must_use]
     pub(crate) fn at(stage: OpeningStage) -> Self {
         Self { stage }
     }
 
     /// The part that is expected next.
-    #[must_use]
     pub(crate) fn stage(&self) -> OpeningStage {
         self.stage
     }

@@ -19,6 +19,15 @@ pub trait Decode: Sized {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError>;
 }
 
+/// One behind the other.
+impl<A: Decode, B: Decode> Decode for (A, B) {
+    const MIN_BYTES: usize = A::MIN_BYTES + B::MIN_BYTES;
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
+        Ok((A::decode(reader)?, B::decode(reader)?))
+    }
+}
+
 /// A cursor over bytes. Every read is checked against the bytes left and names the field it reads.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {

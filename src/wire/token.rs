@@ -181,7 +181,6 @@ impl DelegationIdentifier {
     }
 
     /// The bytes that its key signs.
-    #[must_use]
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         let mut writer = Writer::new(&mut bytes);

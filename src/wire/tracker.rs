@@ -58,7 +58,6 @@ pub struct ResourceStatus {
 
 impl ResourceStatus {
     /// Resources of a tracker that knows only the free bytes of its local directories; -1 for unknown.
-    #[must_use]
     pub const fn of_space(available_space_bytes: i64) -> Self {
         Self {
             total_virtual_bytes: -1,
@@ -89,14 +88,12 @@ pub struct HealthStatus {
 
 impl HealthStatus {
     /// The SHA-256 of the secret of a built-in worker's beats, hex digits; none if it says none.
-    #[must_use]
     pub(crate) fn beat_digest(&self) -> Option<&str> {
         let mut words = self.report.split_ascii_whitespace();
         words.find_map(|word| word.strip_prefix(BEAT_DIGEST)).filter(|digest| digest.len() == 64)
     }
 
     /// What a built-in worker lacks; empty: nothing.
-    #[must_use]
     pub(crate) fn lack(&self) -> &str {
         self.report.find(LACKS).map_or("", |at| &self.report[at + LACKS.len()..])
     }
@@ -120,20 +117,17 @@ pub(crate) const SIGNED_OFF: &str = "signed off";
 pub(crate) const STREAMING_ONLY: &str = "streaming_only";
 
 /// Whether a tracker of that name runs only Hadoop Streaming.
-#[must_use]
 pub(crate) fn runs_streaming_only(tracker: &str) -> bool {
     given_name(tracker).is_some()
 }
 
 /// The name by which administrators know a worker: the one it was given, which follows [`STREAMING_ONLY`] behind a dot, else the
 /// name of its tracker. 1.2.1 reads no more of that than the host before the colon.
-#[must_use]
 pub(crate) fn worker_name(tracker: &str) -> &str {
     given_worker_name(tracker).unwrap_or(tracker)
 }
 
 /// The name that the worker of a tracker was given (`--name`), if it was given one.
-#[must_use]
 pub(crate) fn given_worker_name(tracker: &str) -> Option<&str> {
     given_name(tracker).filter(|name| !name.is_empty())
 }

@@ -6,6 +6,13 @@ pub trait Encode {
     fn encode(&self, writer: &mut Writer<'_>);
 }
 
+impl<A: Encode, B: Encode> Encode for (A, B) {
+    fn encode(&self, writer: &mut Writer<'_>) {
+        self.0.encode(writer);
+        self.1.encode(writer);
+    }
+}
+
 /// Appends to a buffer.
 #[derive(Debug)]
 pub struct Writer<'a> {

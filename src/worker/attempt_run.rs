@@ -14,7 +14,7 @@ use super::attempt_handle::AttemptHandle;
 use super::attempt_runner::AttemptRunner;
 use super::attempt_table::AttemptEvent;
 use super::attempt_work::{AttemptHost, AttemptWork};
-use super::job_definition::{JobDefinition, JobFiles};
+use super::job_definition::{JobDefinition, LocalJobFiles};
 use super::job_user::UserAttempt;
 use super::localized_jobs::{JobOwner, LocalizedJob};
 use super::tracked_attempt::AttemptOutcome;
@@ -126,7 +126,7 @@ impl AttemptHost for SameProcess<'_> {
         self.run.send_event(event);
     }
 
-    fn job_files(&self) -> Result<JobFiles, TaskFailure> {
+    fn job_files(&self) -> Result<LocalJobFiles, TaskFailure> {
         let (attempt, handle) = (self.run.attempt(), self.run.handle);
         self.job.files(attempt, handle, || self.definition.copy_files(&|step| handle.check_step(attempt, step)))
     }

@@ -25,7 +25,7 @@ use crate::wire::{CleanupOutcome, Phase, Task, TaskBody};
 
 use super::attempt_handle::AttemptHandle;
 use super::attempt_table::AttemptEvent;
-use super::job_definition::{JobDefinition, JobFiles};
+use super::job_definition::{JobDefinition, LocalJobFiles};
 use super::local_folders::is_good_part;
 
 /// The longest `job.split` that is read, bytes.
@@ -37,7 +37,7 @@ pub(super) trait AttemptHost {
     fn send_event(&self, event: AttemptEvent);
 
     /// The copies of the job's files, made by the first attempt that asks.
-    fn job_files(&self) -> Result<JobFiles, TaskFailure>;
+    fn job_files(&self) -> Result<LocalJobFiles, TaskFailure>;
 
     fn attempt_folder(&self) -> Result<PathBuf, TaskFailure>;
 

@@ -8,22 +8,20 @@ use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FsError, Privacy, check_trusted_folder};
 
-use super::containers::{ContainerSettings, MachineRoom};
+use super::containers::{MachineRoom, WorkerContainerSettings};
 use super::error::TaskTrackerError;
 use super::settings::TaskTrackerSettings;
 
 /// Errors of a start, all of them, and warnings.
-#[must_use]
 pub(crate) fn check_tracker(settings: &TaskTrackerSettings) -> (Vec<TaskTrackerError>, Vec<String>) {
     let mut errors: Vec<TaskTrackerError> = folder_error(settings).into_iter().collect();
     errors.extend(address_error(settings));
-    let lack = settings.containers.as_ref().and_then(ContainerSettings::lack_of_groups);
+    let lack = settings.containers.as_ref().and_then(WorkerContainerSettings::lack_of_groups);
     errors.extend(lack.map(|why| TaskTrackerError::NoControlGroup(why.to_string())));
     (errors, machine_warnings(settings))
 }
 
 /// What a start logs besides.
-#[must_use]
 pub(crate) fn machine_warnings(settings: &TaskTrackerSettings) -> Vec<String> {
     let jobtracker = &settings.jobtracker;
     let unresolved = (jobtracker.host.as_str(), jobtracker.port).to_socket_addrs().err();

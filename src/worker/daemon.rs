@@ -27,7 +27,7 @@ use super::error::{HeartbeatError, TaskTrackerError};
 use super::hang_monitor::HangMonitor;
 use super::heartbeat_loop::{HeartbeatLoop, TrackerIdentity};
 use super::job_definition::time_limit;
-use super::local_folders::{LocalFolders, into_io_error, make_trusted};
+use super::local_folders::{LocalFolders, make_trusted};
 use super::localized_jobs::LocalizedJobs;
 use super::map_completion_poller::MapCompletionPoller;
 use super::node_health::NodeHealth;
@@ -35,7 +35,7 @@ use super::read_permits::ReadPermits;
 use super::run_as::RunAs;
 use super::settings::TaskTrackerSettings;
 use super::web;
-use super::web::WebState;
+use super::web::WorkerWebState;
 
 /// Shutdown waits this long for the processes of attempts. Their supervisors kill the rest.
 const ATTEMPTS_TIMEOUT: Duration = Duration::from_secs(3);
@@ -67,7 +67,7 @@ const BLOCKING_KEPT: Duration = Duration::from_secs(365 * 24 * 3600);
 const LOG_ROUND: Duration = Duration::from_secs(3600);
 
 #[derive(Clone, Debug)]
-pub(crate) struct Running {
+pub(crate) struct RunningWorker {
     /// `tracker_HOST:...`, the key at the JobTracker.
     pub(crate) name: String,
     /// The address that serves map output and logs.
@@ -85,7 +85,7 @@ pub(crate) fn run(
     environment: BTreeMap<String, String>,
     supervisor: Option<PathBuf>,
     stop: impl Future<Output = ()>,
-    started: impl FnOnce(&Running),
+    started: impl FnOnce(&RunningWorker),
 ) -> Result<(), TaskTrackerError> {
     let (listener, http) = listen(&settings)?;
     if let Some(error) = folder_error(&settings) {
@@ -123,7 +123,7 @@ pub(crate) fn run(
     let identity = TrackerIdentity { name: name.clone(), http_port: http.port(), beat_digest, registrations };
     let all_folders = folders.all().map(Path::to_owned).collect();
     let about = containers.as_ref().map(|containers| containers.about.clone());
-    let running = Running { name, http, folders: all_folders, logs, containers: about };
+    let running = RunningWorker { name, http, folders: all_folders, logs, containers: about };
 
     let runtime = start_runtime()?;
     let (jobtracker, user) = (settings.jobtracker.clone(), settings.user.clone());
@@ -160,7 +160,7 @@ fn start_web(
     lost: mpsc::UnboundedSender<(AttemptId, String)>,
 ) -> io::Result<WorkerWebThread> {
     let ContainerSurroundings { settings, tracker, http_port, logs, .. } = surroundings;
-    let web_state = WebState {
+    let web_state = WorkerWebState {
         jobs,
         logs: (*logs).clone(),
         container_logs: ContainerLogs::new((*logs).clone()),
@@ -244,9 +244,7 @@ fn make_log_folder(settings: &TaskTrackerSettings) -> Result<PathBuf, TaskTracke
     match make_trusted(&logs, FOLDER_MODE) {
         Ok(()) => Ok(logs),
         Err(error @ FsError::Untrusted { .. }) => Err(TaskTrackerError::Untrusted(error)),
-        Err(error) => {
-            Err(TaskTrackerError::Folder { folder: logs, user: settings.user.clone(), source: into_io_error(error) })
-        }
+        Err(error) => Err(TaskTrackerError::Folder { folder: logs, user: settings.user.clone(), source: error.into() }),
     }
 }
 

@@ -51,7 +51,6 @@ pub(crate) enum TaskTrackerError {
 
 impl TaskTrackerError {
     /// Whether another start would fail alike until a person acts.
-    #[must_use]
     pub(crate) fn is_permanent(&self) -> bool {
         match self {
             Self::Folder { source, .. } => is_permanent(source),

@@ -45,7 +45,7 @@ pub(crate) struct JobDefinition {
 
 /// Files that only maps and reduces need.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct JobFiles {
+pub(crate) struct LocalJobFiles {
     pub(crate) jar: Option<PathBuf>,
     pub(crate) jar_content: Option<PathBuf>,
     /// Cache files, in the order of the job.
@@ -140,8 +140,8 @@ impl JobDefinition {
     }
 
     /// Copies the jar and the cache. `check_stop` fails when the attempt is stopped.
-    pub(crate) fn copy_files(&self, check_stop: &StopCheck<'_>) -> Result<JobFiles, TaskFailure> {
-        let mut files = JobFiles::default();
+    pub(crate) fn copy_files(&self, check_stop: &StopCheck<'_>) -> Result<LocalJobFiles, TaskFailure> {
+        let mut files = LocalJobFiles::default();
         let unusable_jar = |error: &dyn std::fmt::Display| unusable(keys::JOB_JAR.name, error);
         let jar = self.configuration.text(&keys::JOB_JAR).map_err(|error| unusable_jar(&error))?;
         if let Some(jar) = jar {

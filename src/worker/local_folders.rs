@@ -148,7 +148,7 @@ fn open_to_users(disk: &Path, folder: &Path, is_new: bool) -> Result<(), TaskTra
 /// Removes a folder, if it is there, with whatever the users of jobs have put into it.
 fn remove_tree(folder: &Path) -> io::Result<()> {
     let disk = folder.parent().unwrap_or(Path::new("/"));
-    remove_below(disk, folder).map(drop).map_err(into_io_error)
+    remove_below(disk, folder).map(drop).map_err(io::Error::from)
 }
 
 fn folder_in(disk: &Path, port: u16) -> PathBuf {
@@ -192,14 +192,6 @@ pub(super) fn make_trusted(folder: &Path, mode: u32) -> Result<(), FsError> {
     Ok(())
 }
 
-/// The system's own error, if there is one.
-pub(super) fn into_io_error(error: FsError) -> io::Error {
-    match error {
-        FsError::Refused { source, .. } => source,
-        error => io::Error::other(error),
-    }
-}
-
 /// Creates a folder with its lock, which holds the tasktracker's name; `None` when another process holds it. Adds the names of
 /// killed tasktrackers to `replaced`.
 fn acquire_folder(
@@ -211,7 +203,7 @@ fn acquire_folder(
 ) -> Result<Option<(PathBuf, File)>, Unusable> {
     make_trusted(disk, DISK_MODE).map_err(|error| match error {
         error @ FsError::Untrusted { .. } => Unusable::Untrusted(error),
-        error => Unusable::Failed(into_io_error(error)),
+        error => Unusable::Failed(error.into()),
     })?;
     let own = folder_in(disk, port);
     for entry in fs::read_dir(disk)? {

@@ -21,7 +21,7 @@ use crate::wire::file::job_token_password;
 
 use super::attempt_handle::AttemptHandle;
 use super::attempt_logs::AttemptLogs;
-use super::job_definition::{JobDefinition, JobFiles, MAX_FILE_BYTES, TOKEN_FILE, secret_of, unusable};
+use super::job_definition::{JobDefinition, LocalJobFiles, MAX_FILE_BYTES, TOKEN_FILE, secret_of, unusable};
 use super::job_file_source::read_job_file;
 use super::local_folders::LocalFolders;
 use super::run_as::RunAs;
@@ -214,7 +214,7 @@ pub(crate) struct LocalizedJob {
     log_key: LogKey,
     /// It is beside its logs, or an attempt writes it.
     is_log_key_kept: AtomicBool,
-    files: Mutex<Option<Localization<JobFiles>>>,
+    files: Mutex<Option<Localization<LocalJobFiles>>>,
     /// The localization of its files succeeded or failed.
     localized: Condvar,
 }
@@ -279,8 +279,8 @@ impl LocalizedJob {
         &self,
         attempt: AttemptId,
         handle: &Arc<AttemptHandle>,
-        copy: impl FnOnce() -> Result<JobFiles, TaskFailure>,
-    ) -> Result<JobFiles, TaskFailure> {
+        copy: impl FnOnce() -> Result<LocalJobFiles, TaskFailure>,
+    ) -> Result<LocalJobFiles, TaskFailure> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
             match &*files {

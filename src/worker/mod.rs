@@ -34,6 +34,6 @@ pub(crate) mod tracked_attempt;
 pub(crate) mod web;
 
 pub(crate) use check::{check_tracker, machine_warnings};
-pub(crate) use daemon::{Running, run};
+pub(crate) use daemon::{RunningWorker, run};
 pub(crate) use error::{HeartbeatError, TaskTrackerError};
 pub(crate) use settings::TaskTrackerSettings;

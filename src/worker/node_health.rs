@@ -48,11 +48,11 @@ pub(crate) struct WorkOffer {
 #[derive(Debug)]
 pub(crate) struct NodeHealth {
     min_free_bytes: u64,
-    state: Mutex<State>,
+    state: Mutex<HealthState>,
 }
 
 #[derive(Debug)]
-struct State {
+struct HealthState {
     share_permille: u32,
     /// Counts how often what is offered was lowered.
     wave: u64,
@@ -73,7 +73,7 @@ struct State {
 impl NodeHealth {
     /// Of a worker that lacks nothing and wants this free room on a disk.
     pub(crate) fn new(min_free_bytes: u64) -> Self {
-        let state = State {
+        let state = HealthState {
             share_permille: WHOLE_PERMILLE,
             wave: 0,
             shortage: None,
@@ -88,7 +88,7 @@ impl NodeHealth {
         Self { min_free_bytes, state: Mutex::new(state) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, HealthState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -175,7 +175,7 @@ impl NodeHealth {
                 tracing::info!("this worker offers all that it has again");
             }
         }
-        let State { share_permille, resumes_at, .. } = *state;
+        let HealthState { share_permille, resumes_at, .. } = *state;
         let short = state
             .shortage
             .as_ref()

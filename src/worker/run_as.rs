@@ -83,7 +83,6 @@ pub(crate) enum RefusedUser {
 }
 
 impl Privileges {
-    #[must_use]
     pub(crate) fn of_process() -> Self {
         if !geteuid().is_root() {
             return Self::NotRoot;
@@ -137,7 +136,6 @@ impl RunAs {
 
 impl RunAs {
     /// Whether commands may gain rights that their user has not.
-    #[must_use]
     pub(crate) fn may_gain(&self) -> bool {
         match self {
             Self::Worker => true,

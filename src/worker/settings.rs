@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::config::{ConfigError, Configuration, HostPort, host_name, keys, web_host_names};
 use crate::model::PerKind;
 
-use super::containers::ContainerSettings;
+use super::containers::WorkerContainerSettings;
 use super::run_as::{Privileges, RunAs};
 
 #[derive(Clone, Debug)]
@@ -43,7 +43,7 @@ pub(crate) struct TaskTrackerSettings {
     /// Between two measurements of the attempts' memory.
     pub(crate) memory_interval: Duration,
     /// Containers; none: they are switched off.
-    pub(crate) containers: Option<ContainerSettings>,
+    pub(crate) containers: Option<WorkerContainerSettings>,
     /// The cluster's configuration, below each job.xml.
     pub(crate) configuration: Configuration,
 }
@@ -78,7 +78,7 @@ impl TaskTrackerSettings {
             http_address,
             web_hosts,
             slots,
-            containers: ContainerSettings::read(&configuration, slots)?,
+            containers: WorkerContainerSettings::read(&configuration, slots)?,
             local_folders: configuration.local_paths(&keys::LOCAL_DIR)?,
             log_folder: configuration.local_path(&keys::HADOOP_LOG_DIR)?,
             log_limit_bytes: configuration.limit::<u64>(&keys::USERLOG_LIMIT, 1)?.map(|limit_kb| limit_kb << 10),

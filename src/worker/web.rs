@@ -45,7 +45,7 @@ const HTML: HeaderValue = HeaderValue::from_static("text/html; charset=utf-8");
 const BYTES: HeaderValue = HeaderValue::from_static("application/octet-stream");
 
 #[derive(Clone, Debug)]
-pub(crate) struct WebState {
+pub(crate) struct WorkerWebState {
     pub jobs: Arc<LocalizedJobs>,
     pub logs: AttemptLogs,
     pub container_logs: ContainerLogs,
@@ -79,7 +79,7 @@ enum Source {
 }
 
 /// The routes. Every answer has a content type, so that no browser guesses.
-pub(crate) fn router(state: WebState) -> Router {
+pub(crate) fn router(state: WorkerWebState) -> Router {
     Router::new()
         .route(servlet::PATH, get(map_output))
         .route("/tasklog", get(task_log))
@@ -98,7 +98,7 @@ async fn add_headers(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-async fn about(State(state): State<Arc<WebState>>) -> String {
+async fn about(State(state): State<Arc<WorkerWebState>>) -> String {
     state.about.clone()
 }
 
@@ -108,7 +108,7 @@ fn map_output_request(request: &Request, local_port: u16) -> MapOutputRequest {
     MapOutputRequest { path_and_query, url_hash, local_port }
 }
 
-async fn map_output(State(state): State<Arc<WebState>>, request: Request) -> Response<Body> {
+async fn map_output(State(state): State<Arc<WorkerWebState>>, request: Request) -> Response<Body> {
     let output_request = map_output_request(&request, state.port);
     let job = match servlet::verified_job(&output_request, &*state.jobs) {
         Ok(job) => job,
@@ -161,7 +161,7 @@ fn served_attempt(answer: &ServletAnswer) -> Option<(AttemptId, String)> {
 }
 
 fn output_response(
-    state: &WebState,
+    state: &WorkerWebState,
     answer: &ServletAnswer,
     file: File,
     job: JobId,
@@ -180,7 +180,7 @@ fn output_response(
     response
 }
 
-fn refusal_response(state: &WebState, answer: &ServletAnswer) -> Response<Body> {
+fn refusal_response(state: &WorkerWebState, answer: &ServletAnswer) -> Response<Body> {
     if let Some(attempt) = answer.lost {
         // The receiver is gone when the tracker ends.
         let _ = state.lost.send((attempt, answer.reason.clone()));
@@ -220,7 +220,7 @@ struct LogQuery {
     ticket: Option<String>,
 }
 
-async fn task_log(State(state): State<Arc<WebState>>, Query(query): Query<LogQuery>) -> Response<Body> {
+async fn task_log(State(state): State<Arc<WorkerWebState>>, Query(query): Query<LogQuery>) -> Response<Body> {
     let attempt: Option<AttemptId> = query.attemptid.as_deref().and_then(|id| id.parse().ok());
     let Some(attempt) = attempt else {
         return text_response(StatusCode::BAD_REQUEST, "attemptid is missing, or no attempt's id");
@@ -267,7 +267,7 @@ async fn task_log(State(state): State<Arc<WebState>>, Query(query): Query<LogQue
 }
 
 /// A log as it is; a missing one is empty.
-fn plain_log(state: &WebState, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
+fn plain_log(state: &WorkerWebState, attempt: AttemptId, name: &str, (start, end): (i64, i64)) -> Option<Body> {
     let opened = state.logs.open_part(attempt, name, start, end)?.and_then(|(mut file, part)| {
         file.seek(SeekFrom::Start(part.start))?;
         Ok((file, part))
@@ -295,7 +295,7 @@ struct ContainerLogQuery {
 
 /// A log of a container as it is, or a part of it, for a ticket of the JobTracker.
 async fn container_log(
-    State(state): State<Arc<WebState>>,
+    State(state): State<Arc<WorkerWebState>>,
     Path((container, name)): Path<(String, String)>,
     Query(query): Query<ContainerLogQuery>,
 ) -> Response<Body> {

@@ -5,7 +5,7 @@ use std::net::TcpStream;
 
 use jobtracker::wire::hdfs::{
     Block, ContentSummary, HdfsAnswer, HdfsCall, HdfsOutcome, HdfsProtocol, HdfsResponse, LocatedBlock, LocatedBlocks,
-    SafeModeAction, decode_hdfs_call, encode_hdfs_response,
+    NameNodeSafeModeAction, decode_hdfs_call, encode_hdfs_response,
 };
 use jobtracker::wire::opening::ConnectionHeader;
 use jobtracker::wire::protocol::RemoteException;
@@ -177,7 +177,7 @@ impl State {
                 }
                 Ok(HdfsAnswer::Void)
             }
-            HdfsCall::SetSafeMode { action: SafeModeAction::Get } => Ok(HdfsAnswer::Boolean(self.safe_mode)),
+            HdfsCall::SetSafeMode { action: NameNodeSafeModeAction::Get } => Ok(HdfsAnswer::Boolean(self.safe_mode)),
             HdfsCall::SetPermission { path, permission } => match self.mode_of(path) {
                 Some(mode) => {
                     *mode = permission.0;

@@ -186,7 +186,6 @@ pub(crate) enum WaitingReason {
 
 impl ApplicationReport {
     /// About how many bytes it has as text.
-    #[must_use]
     pub(crate) fn approximate_bytes(&self) -> usize {
         /// Without its texts, a row without its items.
         const WITHOUT_TEXTS: usize = 1 << 10;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::named;
+
 /// How far an application is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
@@ -49,52 +51,30 @@ pub enum ReportedFinalStatus {
     Killed,
 }
 
+named!(ApplicationState {
+    Accepted = "ACCEPTED",
+    Running = "RUNNING",
+    Finished = "FINISHED",
+    Failed = "FAILED",
+    Killed = "KILLED",
+});
+
 impl ApplicationState {
     /// Whether it is final.
-    #[must_use]
     pub const fn is_over(self) -> bool {
         matches!(self, Self::Finished | Self::Failed | Self::Killed)
     }
-
-    /// The name that reports use.
-    #[must_use]
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Accepted => "ACCEPTED",
-            Self::Running => "RUNNING",
-            Self::Finished => "FINISHED",
-            Self::Failed => "FAILED",
-            Self::Killed => "KILLED",
-        }
-    }
 }
 
-impl ContainerState {
-    /// The name that reports use.
-    #[must_use]
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Allocated => "ALLOCATED",
-            Self::Acquired => "ACQUIRED",
-            Self::Launching => "LAUNCHING",
-            Self::Running => "RUNNING",
-            Self::Complete => "COMPLETE",
-        }
-    }
-}
+named!(ContainerState {
+    Allocated = "ALLOCATED",
+    Acquired = "ACQUIRED",
+    Launching = "LAUNCHING",
+    Running = "RUNNING",
+    Complete = "COMPLETE",
+});
 
-impl ReportedFinalStatus {
-    /// The name that reports use.
-    #[must_use]
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Undefined => "UNDEFINED",
-            Self::Succeeded => "SUCCEEDED",
-            Self::Failed => "FAILED",
-            Self::Killed => "KILLED",
-        }
-    }
-}
+named!(ReportedFinalStatus { Undefined = "UNDEFINED", Succeeded = "SUCCEEDED", Failed = "FAILED", Killed = "KILLED" });
 
 impl From<Option<FinalStatus>> for ReportedFinalStatus {
     fn from(status: Option<FinalStatus>) -> Self {

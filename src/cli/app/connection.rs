@@ -1,8 +1,8 @@
 //! How `app` commands and `jobtracker run` reach the server, and how they fail.
 
-use crate::cli::exit_code::{DENIED, UNREACHABLE, WRONG_USAGE};
+use crate::cli::exit_code::{DENIED, HasExitCode, UNREACHABLE, WRONG_USAGE};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::place::{Found, PlaceError};
+use crate::cli::place::{FoundAddress, PlaceError};
 use crate::cli::signer::{KEY_FILE, SignerError};
 use crate::client::applications::{ApplicationClient, ApplicationClientError, Fault, Problem};
 
@@ -10,7 +10,7 @@ use crate::client::applications::{ApplicationClient, ApplicationClientError, Fau
 pub(crate) fn client_of(market: &MarketArguments) -> Result<ApplicationClient, AppCommandError> {
     let user = market.signer.user()?;
     let signer = market.signer_if_any()?;
-    let Found { address, origin } = market.place.find(&[])?.http();
+    let FoundAddress { address, origin } = market.place.find(&[])?.http();
     let client = ApplicationClient::new(address.to_string(), user, signer, crate::clock::wall_ms);
     Ok(client.found(origin.note()))
 }
@@ -39,9 +39,9 @@ pub(crate) enum AppCommandError {
     System(#[from] std::io::Error),
 }
 
-impl AppCommandError {
+impl HasExitCode for AppCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
             Self::Signer(error) => error.exit_code(),
             Self::Place(_) | Self::Argument(_) | Self::File { .. } => WRONG_USAGE,
@@ -52,7 +52,9 @@ impl AppCommandError {
             Self::Client(_) | Self::Output(_) | Self::System(_) => UNREACHABLE,
         }
     }
+}
 
+impl AppCommandError {
     /// With the signer and the key in the text of a denial.
     #[must_use]
     pub(crate) fn signed_by(self, market: &MarketArguments) -> Self {

@@ -18,7 +18,7 @@ const MOST_LINES: usize = 10;
 /// Most failed containers that are looked at.
 const MOST_CONTAINERS: usize = 1_000;
 
-struct FailureKind {
+struct ContainerFailureKind {
     reason: (ContainerExit, String),
     first: ContainerReport,
     /// The end of the first one's standard error output.
@@ -45,15 +45,15 @@ pub(crate) async fn failure_text(
 }
 
 /// In the order of their first containers.
-fn group(failed: Vec<ContainerReport>) -> Vec<FailureKind> {
-    let mut kinds: Vec<FailureKind> = Vec::new();
+fn group(failed: Vec<ContainerReport>) -> Vec<ContainerFailureKind> {
+    let mut kinds: Vec<ContainerFailureKind> = Vec::new();
     for container in failed {
         let reason = (container.exit_status, without_numbers(&container.diagnostics));
         let item = container.item;
         let known = kinds.iter().position(|kind| kind.reason == reason);
         let at = known.unwrap_or_else(|| {
             let (last_lines, items) = (Vec::new(), BTreeSet::new());
-            kinds.push(FailureKind { reason, first: container, last_lines, items, containers: 0 });
+            kinds.push(ContainerFailureKind { reason, first: container, last_lines, items, containers: 0 });
             kinds.len() - 1
         });
         kinds[at].containers += 1;
@@ -68,12 +68,12 @@ fn last_lines(log: &[u8]) -> Vec<String> {
     lines[lines.len().saturating_sub(MOST_LINES)..].iter().map(|line| one_line(line)).collect()
 }
 
-fn render(kinds: &[FailureKind], application: ApplicationId, are_all: bool) -> String {
+fn render(kinds: &[ContainerFailureKind], application: ApplicationId, are_all: bool) -> String {
     let (shown, hidden) = kinds.split_at(kinds.len().min(MOST_KINDS));
     let at_least = if are_all { "" } else { "at least " };
     let mut text: String = shown.iter().map(|kind| kind.render(at_least)).collect();
     if !hidden.is_empty() {
-        let count: usize = hidden.iter().map(FailureKind::count).sum();
+        let count: usize = hidden.iter().map(ContainerFailureKind::count).sum();
         let (reasons, is_one) = (hidden.len(), hidden.len() == 1);
         text += &format!(
             "{at_least}{count} failed for {reasons} other reason{}; see: {}\n",
@@ -84,7 +84,7 @@ fn render(kinds: &[FailureKind], application: ApplicationId, are_all: bool) -> S
     text
 }
 
-impl FailureKind {
+impl ContainerFailureKind {
     /// How many items failed so; of containers without items, how many of them.
     fn count(&self) -> usize {
         if self.items.is_empty() { self.containers } else { self.items.len() }

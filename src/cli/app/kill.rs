@@ -2,7 +2,7 @@
 
 use crate::api::applications::{ApplicationReport, ApplicationState};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::prompts::{confirm, these};
 use crate::cli::values::UserFilter;
 use crate::client::applications::{ApplicationQuery, KillOutcome};
@@ -12,7 +12,7 @@ use super::connection::{AppCommandError, client_of};
 
 /// Options of `app kill`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct KillArguments {
+pub(crate) struct AppKillArguments {
     /// Application ids, such as application_1700000000000_0001; without any, all that are not over and that the options below
     /// choose
     #[arg(value_name = "APPLICATION", required_unless_present_any = ["user", "owner", "queue"],
@@ -31,8 +31,8 @@ pub(crate) struct KillArguments {
     pub(super) market: MarketArguments,
 }
 
-pub(super) async fn kill(arguments: &KillArguments) -> Result<String, AppCommandError> {
-    let KillArguments { applications: ids, user, yes, market, .. } = arguments;
+pub(super) async fn kill(arguments: &AppKillArguments) -> Result<String, AppCommandError> {
+    let AppKillArguments { applications: ids, user, yes, market, .. } = arguments;
     let is_choice = ids.is_empty();
     let asked = if is_choice { market.of_filter(user) } else { market.of_user(user.user.as_deref()) };
     let client = client_of(&asked)?;
@@ -53,13 +53,13 @@ pub(super) async fn kill(arguments: &KillArguments) -> Result<String, AppCommand
     for id in ids {
         killed.push((id, client.kill(id).await?));
     }
-    Ok(match killed.is_empty() && market.form() == Form::Table {
+    Ok(match killed.is_empty() && market.form() == OutputForm::Table {
         true => "no application that is not over is chosen by these options\n".to_owned(),
         false => render_kills(&killed, is_choice, market.form()),
     })
 }
 
-impl KillArguments {
+impl AppKillArguments {
     fn query(&self) -> ApplicationQuery {
         ApplicationQuery {
             states: vec![ApplicationState::Accepted, ApplicationState::Running],
@@ -70,12 +70,12 @@ impl KillArguments {
     }
 }
 
-fn render_kills(killed: &[(ApplicationId, KillOutcome)], is_choice: bool, form: Form) -> String {
+fn render_kills(killed: &[(ApplicationId, KillOutcome)], is_choice: bool, form: OutputForm) -> String {
     let object = |(id, outcome): &(ApplicationId, KillOutcome)| serde_json::json!({ "application": id, "state": outcome.state, "is_ending": outcome.is_ending });
     match (form, killed) {
-        (Form::Json, [only]) if !is_choice => json(&object(only)),
-        (Form::Json, killed) => json(&killed.iter().map(object).collect::<Vec<_>>()),
-        (Form::Table, killed) => killed.iter().map(line).collect(),
+        (OutputForm::Json, [only]) if !is_choice => json(&object(only)),
+        (OutputForm::Json, killed) => json(&killed.iter().map(object).collect::<Vec<_>>()),
+        (OutputForm::Table, killed) => killed.iter().map(line).collect(),
     }
 }
 
@@ -94,13 +94,14 @@ mod tests {
     fn one_that_is_over_is_not_killed_again() {
         let of = |number, state, is_ending| (ApplicationId::new(5, number), KillOutcome { state, is_ending });
         let killed = [of(1, ApplicationState::Killed, true), of(2, ApplicationState::Finished, false)];
-        insta::assert_snapshot!(render_kills(&killed, false, Form::Table), @r"
+        insta::assert_snapshot!(render_kills(&killed, false, OutputForm::Table), @r"
         application_5_0001: kill requested
         application_5_0002 is over: FINISHED
         ");
         assert!(
-            render_kills(&killed[..1], false, Form::Json).starts_with("{\n  \"application\": \"application_5_0001\"")
+            render_kills(&killed[..1], false, OutputForm::Json)
+                .starts_with("{\n  \"application\": \"application_5_0001\"")
         );
-        assert!(render_kills(&killed[..1], true, Form::Json).starts_with("[\n"), "a choice may be of several");
+        assert!(render_kills(&killed[..1], true, OutputForm::Json).starts_with("[\n"), "a choice may be of several");
     }
 }

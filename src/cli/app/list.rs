@@ -4,7 +4,7 @@ use clap::ValueEnum;
 
 use crate::api::applications::{ApplicationReport, ApplicationRow, ApplicationState, ItemCounts, ReportedFinalStatus};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, columns_of, format_duration, json, lines, one_line};
+use crate::cli::market_text::{OutputForm, columns_of, format_duration, json, lines, one_line};
 use crate::cli::time_text::format_time;
 use crate::cli::values::{UserFilter, whole_number};
 use crate::client::applications::ApplicationQuery;
@@ -13,13 +13,13 @@ use super::connection::{AppCommandError, client_of};
 
 /// Options of `app list`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct ListArguments {
+pub(crate) struct AppListArguments {
     /// Include those that are over
     #[arg(long)]
     all: bool,
     /// Only those in this state; one that is over implies --all
     #[arg(long, value_name = "STATE", value_enum, ignore_case = true)]
-    state: Option<StateArgument>,
+    state: Option<ApplicationStateArgument>,
     #[command(flatten)]
     user: UserFilter,
     /// Only those of this queue
@@ -35,7 +35,7 @@ pub(crate) struct ListArguments {
 
 /// The state of an application, as an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum StateArgument {
+enum ApplicationStateArgument {
     /// No program has registered; of `jobtracker run`: it is not over.
     Accepted,
     /// Its program has registered.
@@ -48,20 +48,20 @@ enum StateArgument {
     Killed,
 }
 
-impl From<StateArgument> for ApplicationState {
-    fn from(state: StateArgument) -> Self {
+impl From<ApplicationStateArgument> for ApplicationState {
+    fn from(state: ApplicationStateArgument) -> Self {
         match state {
-            StateArgument::Accepted => Self::Accepted,
-            StateArgument::Running => Self::Running,
-            StateArgument::Finished => Self::Finished,
-            StateArgument::Failed => Self::Failed,
-            StateArgument::Killed => Self::Killed,
+            ApplicationStateArgument::Accepted => Self::Accepted,
+            ApplicationStateArgument::Running => Self::Running,
+            ApplicationStateArgument::Finished => Self::Finished,
+            ApplicationStateArgument::Failed => Self::Failed,
+            ApplicationStateArgument::Killed => Self::Killed,
         }
     }
 }
 
-pub(super) async fn list(arguments: &ListArguments) -> Result<String, AppCommandError> {
-    let ListArguments { all, state, user, queue, limit, market } = arguments;
+pub(super) async fn list(arguments: &AppListArguments) -> Result<String, AppCommandError> {
+    let AppListArguments { all, state, user, queue, limit, market } = arguments;
     let states = match state {
         Some(state) => vec![ApplicationState::from(*state)],
         None if *all => Vec::new(),
@@ -75,9 +75,9 @@ pub(super) async fn list(arguments: &ListArguments) -> Result<String, AppCommand
     Ok(render_list(&found, market.form()))
 }
 
-fn render_list(applications: &[ApplicationReport], form: Form) -> String {
+fn render_list(applications: &[ApplicationReport], form: OutputForm) -> String {
     let rows: Vec<ApplicationRow> = applications.iter().map(ApplicationRow::from).collect();
-    if form == Form::Json {
+    if form == OutputForm::Json {
         return json(&rows);
     }
     // What no application has is left out.
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn applications_are_shown_a_line_each() {
         let running = example_application();
-        insta::assert_snapshot!(render_list(std::slice::from_ref(&running), Form::Table), @r"
+        insta::assert_snapshot!(render_list(std::slice::from_ref(&running), OutputForm::Table), @r"
         APPLICATION                     STATE     USER   QUEUE    STARTED               ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         0       0
         ");
@@ -145,17 +145,17 @@ mod tests {
             items: Some(ItemCounts { total: 24, done: 0 }),
             ..running.clone()
         };
-        insta::assert_snapshot!(render_list(&[array, running.clone()], Form::Table), @r"
+        insta::assert_snapshot!(render_list(&[array, running.clone()], OutputForm::Table), @r"
         APPLICATION                     STATE     USER   QUEUE    STARTED               ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  ITEMS DONE
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         4       0        0/24
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  1m 5s    simulate        1        2         0       0           -
         ");
-        insta::assert_snapshot!(render_list(&[running, ended.clone()], Form::Table), @r"
+        insta::assert_snapshot!(render_list(&[running, ended.clone()], OutputForm::Table), @r"
         APPLICATION                     STATE     USER   QUEUE    STARTED               RESULT  ELAPSED  NAME      RUNNING  WAITING  COMPLETE  FAILED  COST
         application_1700000000000_0001  ACCEPTED  alice  default  2023-11-14T22:13:20Z  -       1m 5s    simulate        1        2         0       0     -
         application_1700000000000_0001  FINISHED  alice  default  2023-11-14T22:13:20Z  FAILED  1m 5s    simulate        1        2         0       0   1.5
         ");
-        insta::assert_snapshot!(render_list(&[ended], Form::Json), @r#"
+        insta::assert_snapshot!(render_list(&[ended], OutputForm::Json), @r#"
         [
           {
             "application": "application_1700000000000_0001",

@@ -6,7 +6,7 @@ use tokio::time::sleep;
 
 use crate::api::applications::{ContainerReport, ContainerState};
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::terminal::{one_line, print, print_error, whole_characters};
 use crate::cli::values::whole_number;
 use crate::client::applications::{ApplicationClient, ApplicationClientError, ContainerLog, ContainerQuery, LogName};
@@ -22,7 +22,7 @@ const MOST_CONTAINERS: usize = 1_000;
 
 /// Options of `app logs`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct LogsArguments {
+pub(crate) struct AppLogsArguments {
     /// Application id, such as application_1700000000000_0001: its only container, or those that have failed
     #[arg(value_name = "APPLICATION")]
     application: ApplicationId,
@@ -49,8 +49,8 @@ struct Written {
     log: Result<Vec<u8>, ApplicationClientError>,
 }
 
-pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, AppCommandError> {
-    let LogsArguments { follow, stderr, market, .. } = arguments;
+pub(super) async fn logs(arguments: &AppLogsArguments) -> Result<String, AppCommandError> {
+    let AppLogsArguments { follow, stderr, market, .. } = arguments;
     let client = client_of(market)?;
     let name = if *stderr { LogName::Stderr } else { LogName::Stdout };
     let containers = chosen(&client, arguments).await?;
@@ -74,12 +74,12 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, AppCommand
         return Err(error.into());
     }
     let is_chosen = arguments.item.is_some() || arguments.container.is_some();
-    if !is_chosen && market.form() == Form::Table && written.iter().any(|one| one.container.item.is_some()) {
+    if !is_chosen && market.form() == OutputForm::Table && written.iter().any(|one| one.container.item.is_some()) {
         let failures = failure_text(&client, arguments.application).await?;
         // Beside the logs, which may be piped on.
         failures.lines().for_each(print_error);
     }
-    if let ([one], Form::Table) = (&written[..], market.form())
+    if let ([one], OutputForm::Table) = (&written[..], market.form())
         && let Some(note) = emptiness(one, name)
     {
         print_error(&note);
@@ -103,9 +103,9 @@ fn emptiness(Written { container, log }: &Written, name: LogName) -> Option<Stri
 /// The containers that the options mean.
 async fn chosen(
     client: &ApplicationClient,
-    arguments: &LogsArguments,
+    arguments: &AppLogsArguments,
 ) -> Result<Vec<ContainerReport>, AppCommandError> {
-    let LogsArguments { application, item, container, follow, .. } = arguments;
+    let AppLogsArguments { application, item, container, follow, .. } = arguments;
     if let Some(container) = container {
         if container.application != *application {
             return Err(AppCommandError::Argument(format!("--container {container} is not of {application}")));
@@ -164,9 +164,9 @@ async fn follow_log(client: &ApplicationClient, id: ContainerId, name: LogName) 
     }
 }
 
-fn render_logs(written: &[Written], name: LogName, form: Form) -> String {
+fn render_logs(written: &[Written], name: LogName, form: OutputForm) -> String {
     let text_of = |log: &Result<Vec<u8>, _>| log.as_ref().ok().map(|log| String::from_utf8_lossy(log).into_owned());
-    if form == Form::Json {
+    if form == OutputForm::Json {
         let object = |Written { container, log }: &Written| {
             serde_json::json!({
                 "container": container.container_id, "item": container.item, "node": container.node_id,
@@ -225,14 +225,14 @@ mod tests {
             log: Ok(text.to_vec()),
         };
         let logs = [failed(1, b"one"), failed(2, b"two\n")];
-        assert_eq!(render_logs(&logs[..1], LogName::Stdout, Form::Table), "one");
-        insta::assert_snapshot!(render_logs(&logs, LogName::Stdout, Form::Table), @r"
+        assert_eq!(render_logs(&logs[..1], LogName::Stdout, OutputForm::Table), "one");
+        insta::assert_snapshot!(render_logs(&logs, LogName::Stdout, OutputForm::Table), @r"
         --- container_1700000000000_0001_00_000001 item 7 on h1:50060 exit 1
         one
         --- container_1700000000000_0001_00_000002 item 7 on h1:50060 exit 1
         two
         ");
-        insta::assert_snapshot!(render_logs(&logs[..1], LogName::Stderr, Form::Json), @r#"
+        insta::assert_snapshot!(render_logs(&logs[..1], LogName::Stderr, OutputForm::Json), @r#"
         [
           {
             "container": "container_1700000000000_0001_00_000001",
@@ -246,7 +246,7 @@ mod tests {
         "#);
         let mut silent = [failed(1, b""), failed(2, b"")];
         silent[0].container.diagnostics = "the program \"./x\" cannot be started: No such file".to_owned();
-        insta::assert_snapshot!(render_logs(&silent, LogName::Stdout, Form::Table), @r#"
+        insta::assert_snapshot!(render_logs(&silent, LogName::Stdout, OutputForm::Table), @r#"
         --- container_1700000000000_0001_00_000001 item 7 on h1:50060 exit 1
           the program "./x" cannot be started: No such file
         --- container_1700000000000_0001_00_000002 item 7 on h1:50060 exit 1
@@ -254,6 +254,6 @@ mod tests {
         let said = emptiness(&silent[0], LogName::Stdout).unwrap();
         assert!(said.ends_with("cannot be started: No such file; its standard error output: --stderr"), "{said}");
         assert_eq!(emptiness(&logs[0], LogName::Stdout), None);
-        assert!(render_logs(&[], LogName::Stdout, Form::Table).starts_with("no container has failed"));
+        assert!(render_logs(&[], LogName::Stdout, OutputForm::Table).starts_with("no container has failed"));
     }
 }

@@ -20,13 +20,13 @@ pub(super) use failures::failure_text;
 #[command(after_help = EXIT_CODES)]
 pub(crate) enum AppCommand {
     /// List applications that are not over
-    List(list::ListArguments),
+    List(list::AppListArguments),
     /// Show an application: its containers, what it waits for, what it has cost
-    Status(status::StatusArguments),
+    Status(status::AppStatusArguments),
     /// Print what containers of an application have written
-    Logs(logs::LogsArguments),
+    Logs(logs::AppLogsArguments),
     /// Kill applications with all their containers
-    Kill(kill::KillArguments),
+    Kill(kill::AppKillArguments),
 }
 
 /// End of each command's help.

@@ -7,7 +7,7 @@ use crate::api::applications::{
     UnlaunchedHold,
 };
 use crate::cli::market_command::MarketArguments;
-use crate::cli::market_text::{Form, format_duration, json};
+use crate::cli::market_text::{OutputForm, format_duration, json};
 use crate::cli::time_text::format_time;
 use crate::client::applications::ContainerQuery;
 use crate::model::ApplicationId;
@@ -19,7 +19,7 @@ use crate::cli::terminal::one_line;
 
 /// Options of `app status`.
 #[derive(Clone, Debug, clap::Args)]
-pub(crate) struct StatusArguments {
+pub(crate) struct AppStatusArguments {
     /// Application id, such as application_1700000000000_0001
     #[arg(value_name = "APPLICATION")]
     application: ApplicationId,
@@ -34,8 +34,8 @@ pub(crate) struct StatusArguments {
     pub(super) market: MarketArguments,
 }
 
-pub(super) async fn status(arguments: &StatusArguments) -> Result<String, AppCommandError> {
-    let StatusArguments { application, containers, failed, market } = arguments;
+pub(super) async fn status(arguments: &AppStatusArguments) -> Result<String, AppCommandError> {
+    let AppStatusArguments { application, containers, failed, market } = arguments;
     let client = client_of(market)?;
     let report = client.report(*application).await?;
     let listed = match (containers, failed) {
@@ -46,14 +46,14 @@ pub(super) async fn status(arguments: &StatusArguments) -> Result<String, AppCom
         }
     };
     let mut text = render_status(&report, listed.as_deref(), market.form());
-    if listed.is_none() && market.form() == Form::Table && !report.failed_items.is_empty() {
+    if listed.is_none() && market.form() == OutputForm::Table && !report.failed_items.is_empty() {
         text += &failure_text(&client, *application).await?;
     }
     Ok(text)
 }
 
-fn render_status(report: &ApplicationReport, containers: Option<&[ContainerReport]>, form: Form) -> String {
-    if form == Form::Json {
+fn render_status(report: &ApplicationReport, containers: Option<&[ContainerReport]>, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(&status_json(report, containers));
     }
     let mut text = String::new();
@@ -182,7 +182,7 @@ mod tests {
             unmet: Vec::new(),
         }];
         let waiting = ApplicationReport { why, cost: Some("1.5".parse().unwrap()), ..example_application() };
-        insta::assert_snapshot!(render_status(&waiting, Some(&[example_container(1)]), Form::Table), @r#"
+        insta::assert_snapshot!(render_status(&waiting, Some(&[example_container(1)]), OutputForm::Table), @r#"
         application_1700000000000_0001 ACCEPTED: "simulate" of alice in queue default
           containers  1 running, 2 waiting, 0 complete
           holds       1024 MB, 1 core
@@ -195,7 +195,7 @@ mod tests {
         "#);
         let ill = "none of the 1 connected workers can run it: w1: its disks have less free room";
         let nowhere = ApplicationReport { cannot_run: Some(ill.to_owned()), ..waiting.clone() };
-        let text = render_status(&nowhere, None, Form::Table);
+        let text = render_status(&nowhere, None, OutputForm::Table);
         let waits: Vec<&str> = text.lines().filter(|line| line.contains("  waits  ")).collect();
         assert_eq!(waits, [format!("  waits       {ill}")]);
         let ended = ApplicationReport {
@@ -210,7 +210,7 @@ mod tests {
             items: Some(ItemCounts { total: 24, done: 2 }),
             ..waiting
         };
-        insta::assert_snapshot!(render_status(&ended, Some(&[]), Form::Table), @r#"
+        insta::assert_snapshot!(render_status(&ended, Some(&[]), OutputForm::Table), @r#"
         application_1700000000000_0001 FINISHED (FAILED): "simulate" of alice in queue default
           containers  0 running, 2 waiting, 8 complete, 4 of them preempted
           items       2 of 24 done
@@ -225,7 +225,7 @@ mod tests {
 
     #[test]
     fn programs_read_one_spelling() {
-        insta::assert_snapshot!(render_status(&example_application(), Some(&[example_container(1)]), Form::Json), @r#"
+        insta::assert_snapshot!(render_status(&example_application(), Some(&[example_container(1)]), OutputForm::Json), @r#"
         {
           "application": "application_1700000000000_0001",
           "attempt": 0,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::config::not_acted_on::NotActedOn;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub(crate) struct Findings {
+pub(crate) struct ConfigFindings {
     /// The conf folder; none in standalone mode.
     pub(crate) conf_dir: Option<PathBuf>,
     /// `good`, `N warnings` (open doors of high grade count) or `N errors`.
@@ -50,9 +50,8 @@ pub(crate) struct ShownValue {
     pub(crate) is_default: bool,
 }
 
-impl Findings {
+impl ConfigFindings {
     /// The number of errors, else that of warnings and open doors of high grade, in one line.
-    #[must_use]
     pub(crate) fn verdict(errors: usize, warnings: usize) -> String {
         let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
         match (errors, warnings) {
@@ -63,7 +62,6 @@ impl Findings {
     }
 
     /// The text for people: the verdict, why, then values; with defaults if `with_defaults`.
-    #[must_use]
     pub(crate) fn text(&self, with_defaults: bool) -> String {
         let mut text = format!("{}\n", self.verdict);
         let set = self.set;

@@ -3,16 +3,17 @@
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use crate::cli::exit_code::{DENIED, HasExitCode, UNREACHABLE, WRONG_USAGE};
 use crate::cli::market_command::{MarketArguments, MarketCommandError};
-use crate::cli::market_text::Form;
-use crate::cli::place::{Found, PlaceError};
+use crate::cli::market_text::OutputForm;
+use crate::cli::place::{FoundAddress, PlaceError};
 use crate::cli::signer::SignerError;
 use crate::cli::time_text::with_shown_times;
 use crate::cli::values::UserFilter;
 use crate::client::job::configuration::JobConfiguration;
 use crate::client::job::logs::LogAccess;
 use crate::client::job::view::JobLine;
-use crate::client::job::watch::{CostSource, ReadSigner};
+use crate::client::job::watch::{JobCostSource, ReadSigner};
 use crate::client::job::{JobClientError, JobTrackerClient};
 use crate::client::market::{MarketClient, Signer};
 use crate::config::{ConfigError, HostPort};
@@ -25,7 +26,7 @@ pub(crate) struct ConnectionArguments {
     pub(super) market: MarketArguments,
 }
 
-pub(super) struct Connection {
+pub(super) struct JobTrackerConnection {
     pub(super) configuration: JobConfiguration,
     pub(super) jobtracker: JobTrackerClient,
     /// Its web server, before there is a job that names it.
@@ -44,22 +45,22 @@ impl ConnectionArguments {
     }
 
     /// The JobTracker, with `overrides` of the configuration, `key=value`.
-    pub(super) async fn connection(&self, overrides: &[String]) -> Result<Connection, JobCommandError> {
+    pub(super) async fn connection(&self, overrides: &[String]) -> Result<JobTrackerConnection, JobCommandError> {
         let user = self.market.signer.user()?;
         let place = self.market.place.find(overrides)?;
         let configuration = JobConfiguration::load(place.conf.as_deref(), overrides, &user)?;
-        let Found { address, origin } = place.rpc().await?;
+        let FoundAddress { address, origin } = place.rpc().await?;
         let market = place.http().market();
         let jobtracker = JobTrackerClient::new(address, user).found(origin.note());
         let jobtracker = jobtracker.with_web(market.clone(), self.signer()?);
-        Ok(Connection { configuration, jobtracker, market })
+        Ok(JobTrackerConnection { configuration, jobtracker, market })
     }
 
     pub(super) async fn jobtracker(&self) -> Result<JobTrackerClient, JobCommandError> {
         Ok(self.connection(&[]).await?.jobtracker)
     }
 
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> OutputForm {
         self.market.form()
     }
 
@@ -68,8 +69,8 @@ impl ConnectionArguments {
     }
 
     /// Source of a job's costs: the web server that is named, else the JobTracker's own web address.
-    pub(super) fn costs(&self, job: &JobLine) -> Result<CostSource, JobCommandError> {
-        Ok(CostSource { market: self.market_of(job)?, signer: self.signers()?, wall_ms: crate::clock::wall_ms })
+    pub(super) fn costs(&self, job: &JobLine) -> Result<JobCostSource, JobCommandError> {
+        Ok(JobCostSource { market: self.market_of(job)?, signer: self.signers()?, wall_ms: crate::clock::wall_ms })
     }
 
     /// The signer, read again each time it is asked for.
@@ -88,7 +89,7 @@ impl ConnectionArguments {
     pub(super) fn market_of(&self, job: &JobLine) -> Result<MarketClient, JobCommandError> {
         let place = self.market.place.find(&[])?;
         let reported = || HostPort::parse(&job.url).map(|address| MarketClient::new(address.to_string()));
-        let named = place.named_http().map(Found::market);
+        let named = place.named_http().map(FoundAddress::market);
         Ok(named.or_else(reported).unwrap_or_else(|| place.http().market()))
     }
 }
@@ -115,22 +116,22 @@ pub(crate) enum JobCommandError {
     System(#[from] std::io::Error),
 }
 
-impl JobCommandError {
+impl HasExitCode for JobCommandError {
     /// The exit code of this process: 2 wrong usage or refused, 3 denied, 4 unreachable.
-    pub(crate) fn exit_code(&self) -> u8 {
+    fn exit_code(&self) -> u8 {
         match self {
-            Self::Client(JobClientError::Denied(_)) => 3,
+            Self::Client(JobClientError::Denied(_)) => DENIED,
             Self::Client(
                 JobClientError::Unreachable { .. }
                 | JobClientError::Log { .. }
                 | JobClientError::NoWay { .. }
                 | JobClientError::NotHandedOver { .. },
             )
-            | Self::System(_) => 4,
-            Self::Place(error) if error.is_unreachable() => 4,
+            | Self::System(_) => UNREACHABLE,
+            Self::Place(error) => error.exit_code(),
             Self::Market(error) => error.exit_code(),
             Self::Signer(error) => error.exit_code(),
-            Self::Place(_) | Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => 2,
+            Self::Client(_) | Self::Configuration(_) | Self::Argument(_) => WRONG_USAGE,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! `jobtracker job counters`: prints a job's counters.
 
-use crate::cli::market_text::{Form, columns, json, lines};
+use crate::cli::market_text::{OutputForm, columns, json, lines};
 use crate::client::job::JobId;
 use crate::client::job::view::JobCounter;
 
@@ -21,8 +21,8 @@ pub(super) async fn counters(arguments: &CountersArguments) -> Result<String, Jo
     jobtracker.job(arguments.job).await?;
     let counters = jobtracker.counters(arguments.job).await?;
     Ok(match arguments.connection.form() {
-        Form::Json => json(&counters),
-        Form::Table => render_counters(&counters),
+        OutputForm::Json => json(&counters),
+        OutputForm::Table => render_counters(&counters),
     })
 }
 

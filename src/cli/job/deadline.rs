@@ -4,7 +4,7 @@ use jiff::Timestamp;
 
 use crate::api::{DueText, parse_duration_ms};
 use crate::cli::market_command::MarketCommandError;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::time_text::{parse_due, with_shown_times};
 use crate::client::job::JobId;
 use crate::client::signed_query::escaped;
@@ -74,8 +74,8 @@ pub(super) async fn deadline(arguments: &DeadlineOfJobArguments) -> Result<Strin
     }
     let line = connected.jobtracker.job(*job).await?;
     Ok(match connection.form() {
-        Form::Json => json(&serde_json::json!({ "job": job, "deadline": line.deadline })),
-        Form::Table => match &line.deadline {
+        OutputForm::Json => json(&serde_json::json!({ "job": job, "deadline": line.deadline })),
+        OutputForm::Table => match &line.deadline {
             Some(deadline) => {
                 let (state, plan) = (&deadline.state, with_shown_times(&deadline.plan));
                 format!("{job} is due at {}, {state}: {plan}\n", due_text(deadline, line.started_ms))

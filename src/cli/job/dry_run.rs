@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::api::{OrderQuote, OrderState, WhatIfAnswer};
 use crate::cli::market_command::MarketCommandError;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::time_text::{format_due, format_time, with_shown_times};
 use crate::client::job::submit::PreparedJob;
 use crate::client::market::{MarketClient, MarketClientError, Signer};
@@ -23,7 +23,7 @@ pub(super) async fn dry_run(
     market: &MarketClient,
     signer: Option<&Signer>,
     deadline: &DeadlineArguments,
-    form: Form,
+    form: OutputForm,
 ) -> Outcome {
     let fields = job.question(wall_ms());
     if let Some((max_rate, signer)) = deadline.max_rate.zip(signer) {
@@ -53,8 +53,8 @@ pub(super) async fn dry_run(
     }
 }
 
-fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>, form: Form) -> String {
-    if form == Form::Json {
+fn render_quote(quote: &OrderQuote, max_rate: Credits, max_cost: Option<Credits>, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(quote);
     }
     let OrderQuote { deadline_ms, state, needed, bought, rate, sufficient_rate, cost, budget, end_ms } = quote;
@@ -109,9 +109,9 @@ fn render_slots(slots: &PerKind<u32>) -> String {
     format!("maps {} at a time, then reduces {}", slots.map, slots.reduce)
 }
 
-fn render_answer(answer: &WhatIfAnswer, form: Form) -> (String, ExitCode) {
+fn render_answer(answer: &WhatIfAnswer, form: OutputForm) -> (String, ExitCode) {
     let code = if answer.schedulable { ExitCode::SUCCESS } else { ExitCode::from(REJECTED) };
-    if form == Form::Json {
+    if form == OutputForm::Json {
         return (json(answer), code);
     }
     let WhatIfAnswer { reason, min_maps, free_maps, reduces, free_reduces, earliest_deadline_ms, .. } = answer;
@@ -165,7 +165,7 @@ mod tests {
             let most = most.map(|most| most.parse().unwrap());
             render_quote(&quote(state).within(most), "3.0".parse().unwrap(), most, form)
         };
-        let stopped = text(OrderState::OnTime, Some("20"), Form::Table);
+        let stopped = text(OrderState::OnTime, Some("20"), OutputForm::Table);
         for part in [
             "the order would stop, when the cost is reached, before it keeps the deadline",
             "cost    201.6, more than the 20.0 at which the order stops\n",
@@ -174,14 +174,14 @@ mod tests {
             assert!(stopped.contains(part), "{stopped}");
         }
         assert!(!stopped.contains("at most 20") && !stopped.contains("No rate"), "{stopped}");
-        let stopped = text(OrderState::OnTime, Some("20"), Form::Json);
+        let stopped = text(OrderState::OnTime, Some("20"), OutputForm::Json);
         assert!(stopped.contains("\"SPENT\"") && !stopped.contains("end_ms"), "{stopped}");
-        let late = text(OrderState::AtRisk, Some("20"), Form::Table);
+        let late = text(OrderState::AtRisk, Some("20"), OutputForm::Table);
         assert!(late.contains("would not keep") && late.contains("more than the 20.0"), "{late}");
-        let kept = text(OrderState::OnTime, Some("300"), Form::Table);
+        let kept = text(OrderState::OnTime, Some("300"), OutputForm::Table);
         assert!(kept.contains("would keep") && kept.contains("201.6, of at most 300.0\n"), "{kept}");
         let poor = OrderQuote { budget: Some("78.6".parse().unwrap()), ..quote(OrderState::OnTime) }.within(None);
-        let poor = render_quote(&poor, "3.0".parse().unwrap(), None, Form::Table);
+        let poor = render_quote(&poor, "3.0".parse().unwrap(), None, OutputForm::Table);
         for part in ["would not keep", "end     not with this order\n", "\nThe budget of 78.6 cannot pay that cost.\n"]
         {
             assert!(poor.contains(part) && !poor.contains("No rate"), "{part}: {poor}");

@@ -1,6 +1,6 @@
 //! `jobtracker job events`: lists a job's completion events.
 
-use crate::cli::market_text::{Form, columns, json, lines};
+use crate::cli::market_text::{OutputForm, columns, json, lines};
 use crate::cli::values::whole_number;
 use crate::client::job::JobId;
 use crate::client::job::view::JobEvent;
@@ -31,8 +31,8 @@ pub(super) async fn events(arguments: &EventsArguments) -> Result<String, JobCom
     Ok(render_events(&events, arguments.connection.form()))
 }
 
-fn render_events(events: &[JobEvent], form: Form) -> String {
-    if form == Form::Json {
+fn render_events(events: &[JobEvent], form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(&events);
     }
     let mut table = columns(&["event", "attempt", "task", "status", "tracker", "took ms"], 5);

@@ -12,9 +12,9 @@ const MOST_KINDS: usize = 3;
 const MOST_LINES: usize = 10;
 
 #[derive(Debug)]
-pub(super) struct Failures {
+pub(super) struct AttemptFailures {
     /// In the order of their first attempts.
-    kinds: Vec<FailureKind>,
+    kinds: Vec<AttemptFailureKind>,
     of_task: BTreeMap<TaskId, u32>,
     /// Tasks whose commands could not be started, which are not tried as often as others.
     unstarted: BTreeSet<TaskId>,
@@ -23,19 +23,19 @@ pub(super) struct Failures {
 }
 
 #[derive(Debug)]
-struct FailureKind {
+struct AttemptFailureKind {
     reason: String,
     first: AttemptId,
     attempts: u32,
 }
 
-impl Default for Failures {
+impl Default for AttemptFailures {
     fn default() -> Self {
         Self { kinds: Vec::new(), of_task: BTreeMap::new(), unstarted: BTreeSet::new(), last_event: -1 }
     }
 }
 
-impl Failures {
+impl AttemptFailures {
     /// Counts a failure; returns its text if it is the first of a kind that is shown. A repeated event counts once.
     pub(super) fn add(&mut self, attempt: &JobEvent, diagnostics: &[String]) -> Option<String> {
         if attempt.number <= self.last_event {
@@ -52,7 +52,7 @@ impl Failures {
             kind.attempts += 1;
             return None;
         }
-        self.kinds.push(FailureKind { reason, first: attempt.attempt, attempts: 1 });
+        self.kinds.push(AttemptFailureKind { reason, first: attempt.attempt, attempts: 1 });
         (self.kinds.len() <= MOST_KINDS).then(|| render_failure(attempt, &lines))
     }
 
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn the_first_of_a_kind_is_shown_and_the_others_are_counted() {
-        let mut failures = Failures::default();
+        let mut failures = AttemptFailures::default();
         insta::assert_snapshot!(failures.add(&attempt(0, 0), &of_python(7)).unwrap(), @r#"
         attempt_202611211200_0001_m_000000_0 FAILED on http://worker-1:50060
           "python3 bad.py" ended with status 1
@@ -200,7 +200,7 @@ mod tests {
             (failures.render_rest(), failures.count_text()),
             (String::new(), "1 attempt has failed:\n".to_owned())
         );
-        assert_eq!(Failures::default().count_text(), "");
+        assert_eq!(AttemptFailures::default().count_text(), "");
         for number in 0..8 {
             // The first is a repetition of what was shown.
             assert_eq!(failures.add(&attempt(number, 0), &of_python(number.unsigned_abs())), None);
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_failed_job_names_the_task_that_failed_and_what_was_stopped() {
-        let mut failures = Failures::default();
+        let mut failures = AttemptFailures::default();
         let mut job = JobLine::example();
         job.state = JobState::Failed;
         let map = TaskTally { total: 3, failed: 1, stopped: 2, ..TaskTally::default() };
@@ -234,7 +234,7 @@ mod tests {
         }
         let reason = failures.reason(&job, &TaskTally { stopped: 1, ..map }, &reduce).unwrap();
         assert_eq!(reason, "map 4 failed 4 times (mapred.map.max.attempts); 1 other map was stopped");
-        let mut unstarted = Failures::default();
+        let mut unstarted = AttemptFailures::default();
         for number in 0..2 {
             unstarted.add(&attempt(number, 4), &["cannot start the command nosuch: not found\n".to_owned()]);
         }

@@ -3,18 +3,18 @@
 use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::pasted::pasted_at;
 use crate::cli::prompts::{Choice, prompt};
 use crate::cli::terminal::print_error;
 use crate::client::job::view::JobState;
-use crate::client::job::watch::{CostSource, JobProgress, JobUpdate, watch};
+use crate::client::job::watch::{JobCostSource, JobProgress, JobUpdate, watch};
 use crate::client::job::{JobId, JobTrackerClient};
 use crate::config::HostPort;
 
 use super::connection::{ConnectionArguments, JobCommandError, Outcome};
-use super::failures::Failures;
-use super::progress::{Progress, no_worker};
+use super::failures::AttemptFailures;
+use super::progress::{ProgressDisplay, no_worker};
 use super::signed_change::ChangeWay;
 
 /// Exit code when a job failed or was killed.
@@ -43,7 +43,7 @@ pub(super) async fn follow(arguments: &FollowArguments) -> Outcome {
     for &job in &arguments.jobs {
         let line = jobtracker.job(job).await?;
         let costs = arguments.connection.costs(&line)?;
-        let mut progress = Progress::new(form == Form::Json);
+        let mut progress = ProgressDisplay::new(form == OutputForm::Json);
         if arguments.jobs.len() > 1 {
             progress.print(&format!("{job} of {}", line.user));
         }
@@ -65,7 +65,7 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
     let mut jobtracker = arguments.connection.jobtracker().await?;
     let mut ended = Vec::new();
     for &job in &arguments.jobs {
-        let mut failures = Failures::default();
+        let mut failures = AttemptFailures::default();
         let mut report = |update| match update {
             JobUpdate::Disconnected(reason) => {
                 print_error(&format!("{reason}; the job continues, waiting for the JobTracker"));
@@ -91,8 +91,8 @@ pub(super) async fn wait(arguments: &FollowArguments) -> Outcome {
 pub(super) async fn follow_to_end(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
-    costs: &CostSource,
-    progress: &mut Progress,
+    costs: &JobCostSource,
+    progress: &mut ProgressDisplay,
 ) -> Result<End, JobCommandError> {
     loop {
         let mut report = |news| progress.report(news);
@@ -130,9 +130,9 @@ pub(super) fn exit_code_of(states: impl IntoIterator<Item = JobState>) -> ExitCo
 }
 
 /// A line for each job, the last its state.
-fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
-    if form == Form::Json {
-        let of_job = |(progress, _): &(JobProgress, Failures)| {
+fn render_ends(ended: &[(JobProgress, AttemptFailures)], form: OutputForm) -> String {
+    if form == OutputForm::Json {
+        let of_job = |(progress, _): &(JobProgress, AttemptFailures)| {
             let JobProgress { job, map, reduce, failed_attempts, .. } = progress;
             serde_json::json!({
                 "job": job.job, "state": job.state, "failure": job.failure, "killed_by": job.killed_by,
@@ -141,7 +141,7 @@ fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
         };
         return json(&serde_json::Value::from_iter(ended.iter().map(of_job)));
     }
-    let of_job = |(JobProgress { job, map, reduce, .. }, failures): &(JobProgress, Failures)| {
+    let of_job = |(JobProgress { job, map, reduce, .. }, failures): &(JobProgress, AttemptFailures)| {
         let failure = failures.reason(job, map, reduce).map(|reason| reason + "\n").unwrap_or_default();
         let late = job.late_by().map(|late| late + "\n").unwrap_or_default();
         format!("{failure}{late}{} {}\n", job.job, job.state.name())
@@ -153,18 +153,19 @@ fn render_ends(ended: &[(JobProgress, Failures)], form: Form) -> String {
 mod tests {
     use super::*;
     use crate::client::job::view::{JobLine, TaskTally};
-    use crate::client::job::watch::JobCost;
+    use crate::client::job::watch::JobCostState;
 
     #[test]
     fn the_last_line_is_the_job_with_its_state() {
         let (map, reduce) = (TaskTally { total: 4, finished: 2, ..TaskTally::default() }, TaskTally::default());
-        let mut failed = JobProgress { job: JobLine::example(), map, reduce, failed_attempts: 4, cost: JobCost::None };
+        let mut failed =
+            JobProgress { job: JobLine::example(), map, reduce, failed_attempts: 4, cost: JobCostState::None };
         failed.job.state = JobState::Failed;
         failed.job.failure = Some("# of failed Map Tasks exceeded allowed limit.\n".to_owned());
         let mut good = failed.clone();
         (good.job.state, good.job.failure) = (JobState::Succeeded, None);
-        let ended = [good, failed].map(|progress| (progress, Failures::default()));
-        insta::assert_snapshot!(render_ends(&ended, Form::Table), @r"
+        let ended = [good, failed].map(|progress| (progress, AttemptFailures::default()));
+        insta::assert_snapshot!(render_ends(&ended, OutputForm::Table), @r"
         job_202611211200_0001 SUCCEEDED
         # of failed Map Tasks exceeded allowed limit.
         job_202611211200_0001 FAILED

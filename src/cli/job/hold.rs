@@ -1,6 +1,6 @@
 //! `jobtracker job hold` and `job release`: jobs of which nothing new starts.
 
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
 use crate::client::market::PauseOf;
@@ -38,14 +38,14 @@ pub(super) async fn hold(arguments: &HoldArguments, is_on: bool) -> Result<Strin
         changed.push((connected.jobtracker.job(*id).await?, was_held));
     }
     Ok(match connection.form() {
-        Form::Json => {
+        OutputForm::Json => {
             let object = |(job, _): &(JobLine, bool)| {
                 let is_held = is_on && !job.state.is_finished();
                 serde_json::json!({ "job": job.job, "is_held": is_held })
             };
             json(&changed.iter().map(object).collect::<Vec<_>>())
         }
-        Form::Table => changed.iter().map(|(job, was_held)| line(job, *was_held, is_on)).collect(),
+        OutputForm::Table => changed.iter().map(|(job, was_held)| line(job, *was_held, is_on)).collect(),
     })
 }
 

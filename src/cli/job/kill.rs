@@ -1,6 +1,6 @@
 //! `jobtracker job kill`, `kill-task` and `fail-task`: end jobs, by id or by what they are, and attempts, which run again.
 
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::client::job::view::JobLine;
 use crate::client::job::{AttemptId, JobId};
 
@@ -40,12 +40,12 @@ pub(super) async fn kill(arguments: &KillArguments) -> Result<String, JobCommand
         }
     }
     Ok(match connection.form() {
-        Form::Json => match (&jobs[..], ids.is_empty()) {
+        OutputForm::Json => match (&jobs[..], ids.is_empty()) {
             ([job], false) => json(&killed(job)),
             (jobs, _) => json(&jobs.iter().map(killed).collect::<Vec<_>>()),
         },
-        Form::Table if jobs.is_empty() => NONE_CHOSEN.to_owned(),
-        Form::Table => jobs.iter().map(line).collect(),
+        OutputForm::Table if jobs.is_empty() => NONE_CHOSEN.to_owned(),
+        OutputForm::Table => jobs.iter().map(line).collect(),
     })
 }
 
@@ -88,12 +88,12 @@ pub(super) async fn kill_attempts(
         }
     }
     Ok(match connection.form() {
-        Form::Json => {
+        OutputForm::Json => {
             let ordered =
                 attempts.iter().map(|attempt| serde_json::json!({ "attempt": attempt, "failed": should_fail }));
             json(&ordered.collect::<Vec<_>>())
         }
-        Form::Table => {
+        OutputForm::Table => {
             let what = if should_fail { "failure requested" } else { "kill requested" };
             attempts.iter().map(|attempt| format!("{attempt}: {what}\n")).collect()
         }

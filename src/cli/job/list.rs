@@ -1,12 +1,12 @@
 //! `jobtracker job list`: lists jobs.
 
-use crate::cli::market_text::{Form, columns_of, format_duration, json, lines, one_line};
+use crate::cli::market_text::{OutputForm, columns_of, format_duration, json, lines, one_line};
 use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::view::JobLine;
 
 use super::connection::{ConnectionArguments, JobCommandError};
 use super::filter::{FilterArguments, StateArgument};
-use super::times::{TimedJob, Times};
+use super::times::{ListedJob, Times};
 
 /// Options of `job list`.
 #[derive(Clone, Debug, clap::Args)]
@@ -45,8 +45,8 @@ fn start_of(job: &JobLine) -> Option<&str> {
     job.deadline.as_ref()?.planned_start()
 }
 
-fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
-    if form == Form::Json {
+fn render_list(jobs: &[ListedJob<'_>], has_costs: bool, form: OutputForm) -> String {
+    if form == OutputForm::Json {
         return json(&jobs);
     }
     // What no job has is left out: most clusters keep no deadlines.
@@ -63,7 +63,7 @@ fn render_list(jobs: &[TimedJob<'_>], has_costs: bool, form: Form) -> String {
         (has_starts, &["starts"]),
         (has_reasons, &["reason"]),
     ];
-    let cells = jobs.iter().map(|TimedJob { job, finish_ms, elapsed_ms, cost, .. }| {
+    let cells = jobs.iter().map(|ListedJob { job, finish_ms, elapsed_ms, cost, .. }| {
         let deadline = job.deadline.as_ref();
         let of_deadline = [
             deadline.map_or_else(String::new, |deadline| deadline.state.clone()),
@@ -112,7 +112,7 @@ mod tests {
             url: "http://h:50030/jobdetails.jsp?jobid=job_202611211200_0001".into(),
             ..JobLine::example()
         };
-        let timed = |job| TimedJob {
+        let timed = |job| ListedJob {
             job,
             finish_ms: None,
             elapsed_ms: Some(83_000),
@@ -120,27 +120,27 @@ mod tests {
             cost_error: None,
             end_notification: None,
         };
-        insta::assert_snapshot!(render_list(&[timed(&job)], false, Form::Table), @r"
+        insta::assert_snapshot!(render_list(&[timed(&job)], false, OutputForm::Table), @r"
         JOB                    STATE    USER   QUEUE  PRIORITY  STARTED               ELAPSED  NAME        MAPS  REDUCES
         job_202611211200_0001  RUNNING  alice  alice  NORMAL    2023-11-14T22:13:20Z  1m 23s   word count   66%       0%
         ");
-        assert!(render_list(&[timed(&job)], false, Form::Json).contains("\"state\": \"RUNNING\""));
+        assert!(render_list(&[timed(&job)], false, OutputForm::Json).contains("\"state\": \"RUNNING\""));
         let promised = JobLine { deadline: Some(DeadlineLine::example()), name: "payroll".into(), ..job.clone() };
         let plan = "Maps 0/6 minimum from 09:30:00 UTC. Reduces 0/6 minimum. Reduce start limit 331.9 s.".to_owned();
         let planned = JobLine { deadline: Some(DeadlineLine { plan, ..DeadlineLine::example() }), ..job.clone() };
         let held = JobLine { held: Some("held by alice since 2026-11-21T09:13:20Z".to_owned()), ..job.clone() };
         let limited = "may not begin yet: pool a may have 1 job begun at once, and 1 has begun";
         let waits = JobLine { may_not_begin: Some(limited.to_owned()), ..job.clone() };
-        let text = render_list(&[timed(&waits)], false, Form::Table);
+        let text = render_list(&[timed(&waits)], false, OutputForm::Table);
         assert!(text.contains("REASON") && text.trim_end().ends_with(limited), "{text}");
-        let text = render_list(&[timed(&planned), timed(&held)], false, Form::Table);
+        let text = render_list(&[timed(&planned), timed(&held)], false, OutputForm::Table);
         let rows: Vec<&str> = text.lines().collect();
         assert!(rows[0].ends_with("STARTS        REASON") && rows[1].contains("09:30:00 UTC"), "{text}");
         assert!(rows[2].ends_with("held by alice since 2026-11-21T09:13:20Z"), "{text}");
         let ended = JobLine { state: JobState::Succeeded, ..job.clone() };
         let cost = Some("1.5".to_owned());
-        let ended = TimedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };
-        insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, Form::Table), @r"
+        let ended = ListedJob { finish_ms: Some(1_700_000_083_000), cost, ..timed(&ended) };
+        insta::assert_snapshot!(render_list(&[timed(&job), timed(&promised), ended], true, OutputForm::Table), @r"
         JOB                    STATE      USER   QUEUE  PRIORITY  STARTED               ENDED                 ELAPSED  NAME        MAPS  REDUCES  COST  DEADLINE     LEFT
         job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14T22:13:20Z  -                     1m 23s   word count   66%       0%     -
         job_202611211200_0001  RUNNING    alice  alice  NORMAL    2023-11-14T22:13:20Z  -                     1m 23s   payroll      66%       0%     -   ON_TIME  412.5 s

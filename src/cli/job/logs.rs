@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::api::TaskAttempt;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::terminal::{print, whole_characters};
 use crate::client::job::logs::{AttemptLog, LOGS, LogAccess, LogReader, attempt, fetch_all, list_ended_attempts};
 use crate::client::job::view::JobEvent;
@@ -78,7 +78,7 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
                     return Err(unknown.into());
                 }
                 if arguments.follow {
-                    follow(&Followed { job, attempt: Some(id), logs: &wanted, access }, connection).await?;
+                    follow(&FollowedLogs { job, attempt: Some(id), logs: &wanted, access }, connection).await?;
                     return Ok(String::new());
                 }
                 running
@@ -87,7 +87,7 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
             ended => vec![ended?],
         },
         LogSource::Job(job) if arguments.follow => {
-            follow(&Followed { job, attempt: None, logs: &wanted, access }, connection).await?;
+            follow(&FollowedLogs { job, attempt: None, logs: &wanted, access }, connection).await?;
             return Ok(String::new());
         }
         LogSource::Job(job) => {
@@ -101,9 +101,11 @@ pub(super) async fn logs(arguments: &LogsArguments) -> Result<String, JobCommand
     };
     let logs = fetch_all(&attempts, &wanted, access).await?;
     Ok(match arguments.connection.form() {
-        Form::Json => json(&logs),
-        Form::Table if logs.is_empty() => "no attempt failed; use --all for the logs of other attempts\n".to_owned(),
-        Form::Table => render_logs(&logs),
+        OutputForm::Json => json(&logs),
+        OutputForm::Table if logs.is_empty() => {
+            "no attempt failed; use --all for the logs of other attempts\n".to_owned()
+        }
+        OutputForm::Table => render_logs(&logs),
     })
 }
 
@@ -146,7 +148,7 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// Looks at a log that cannot be read, after which its attempt is given up.
 const MOST_FAILURES: u32 = 10;
 
-pub(super) struct Followed<'a> {
+pub(super) struct FollowedLogs<'a> {
     pub(super) job: JobId,
     /// Only this attempt; none: all that run, until the job has ended.
     pub(super) attempt: Option<AttemptId>,
@@ -155,8 +157,11 @@ pub(super) struct Followed<'a> {
 }
 
 /// Prints the logs of running attempts as they grow; returns once none that is followed runs any more.
-pub(super) async fn follow(followed: &Followed<'_>, connection: &ConnectionArguments) -> Result<(), JobCommandError> {
-    let mut printer = Printer::default();
+pub(super) async fn follow(
+    followed: &FollowedLogs<'_>,
+    connection: &ConnectionArguments,
+) -> Result<(), JobCommandError> {
+    let mut printer = LogPrinter::default();
     let mut known: BTreeMap<AttemptId, LogReader<'_>> = BTreeMap::new();
     loop {
         let tasks = read_tasks(connection, followed.job, true).await?;
@@ -182,7 +187,7 @@ pub(super) async fn follow(followed: &Followed<'_>, connection: &ConnectionArgum
 
 /// Prints each byte of a log once.
 #[derive(Default)]
-struct Printer {
+struct LogPrinter {
     /// How much of each log is printed, bytes.
     printed: BTreeMap<(AttemptId, &'static str), u64>,
     /// The log that was printed last.
@@ -191,7 +196,7 @@ struct Printer {
     failures: BTreeMap<AttemptId, u32>,
 }
 
-impl Printer {
+impl LogPrinter {
     async fn print_news(
         &mut self,
         attempt: AttemptId,

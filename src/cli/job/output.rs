@@ -5,12 +5,12 @@ use std::path::Path;
 
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
 
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobState;
-use crate::fs::{Entry, EntryKind, Expected, FileSystem, FileUri, FsError, ListBound};
+use crate::fs::{EntryKind, Expected, FileSystem, FileUri, FolderEntry, FsError, ListBound};
 
-use super::connection::{Connection, ConnectionArguments, JobCommandError};
+use super::connection::{ConnectionArguments, JobCommandError, JobTrackerConnection};
 use super::submission_record::SubmissionRecord;
 use super::tasks::read_tasks;
 
@@ -46,7 +46,7 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
         Err(error) => recorded().ok_or(error)?,
     };
     let bad = |error: &dyn std::fmt::Display| JobCommandError::Argument(format!("the output of {job}: {error}"));
-    let Connection { configuration, jobtracker, .. } = connection.connection(&[]).await?;
+    let JobTrackerConnection { configuration, jobtracker, .. } = connection.connection(&[]).await?;
     let files = configuration.file_systems(jobtracker.user());
     let uri = configuration.working_dir(jobtracker.user(), Path::new("/")).and_then(|base| base.resolve(&folder));
     let uri = uri.map_err(|error| bad(&error))?;
@@ -55,7 +55,7 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
     };
     let files = files.of(&uri);
     let parts = part_files(&files, &uri).map_err(|error| unreadable(&uri, &io::Error::from(error)))?;
-    if connection.form() == Form::Json {
+    if connection.form() == OutputForm::Json {
         let files: Vec<_> = parts
             .iter()
             .map(|(path, bytes)| serde_json::json!({ "file": path.shown_path(), "bytes": bytes }))
@@ -66,9 +66,9 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
     for (path, _) in &parts {
         match copy(&files, path, &mut stdout) {
             // As by `head`.
-            Err(Failure::Write(error)) if error.kind() == ErrorKind::BrokenPipe => break,
-            Err(Failure::Write(error)) => return Err(error.into()),
-            Err(Failure::Read(error)) => return Err(unreadable(path, &error)),
+            Err(CopyFailure::Write(error)) if error.kind() == ErrorKind::BrokenPipe => break,
+            Err(CopyFailure::Write(error)) => return Err(error.into()),
+            Err(CopyFailure::Read(error)) => return Err(unreadable(path, &error)),
             Ok(()) => {}
         }
     }
@@ -78,7 +78,7 @@ pub(super) async fn output(arguments: &OutputArguments) -> Result<String, JobCom
 /// The part files of a folder with their lengths, bytes, by name: the order of the reduces.
 fn part_files(files: &FileSystem, folder: &FileUri) -> Result<Vec<(FileUri, u64)>, FsError> {
     let mut parts = Vec::new();
-    for Entry { name, status } in files.entries(folder, ListBound::OF_USER)? {
+    for FolderEntry { name, status } in files.entries(folder, ListBound::OF_USER)? {
         let name = name.to_string_lossy();
         if status.kind == EntryKind::File
             && name.starts_with("part-")
@@ -91,15 +91,15 @@ fn part_files(files: &FileSystem, folder: &FileUri) -> Result<Vec<(FileUri, u64)
 }
 
 #[derive(Debug)]
-enum Failure {
+enum CopyFailure {
     Read(io::Error),
     Write(io::Error),
 }
 
 /// Copies a part, decompressed by the end of its name.
-fn copy(files: &FileSystem, path: &FileUri, to: &mut impl Write) -> Result<(), Failure> {
+fn copy(files: &FileSystem, path: &FileUri, to: &mut impl Write) -> Result<(), CopyFailure> {
     let opened = files.open(path, &Expected::file_of_any_owner());
-    let file = opened.map_err(|error| Failure::Read(error.into()))?;
+    let file = opened.map_err(|error| CopyFailure::Read(error.into()))?;
     let mut from: Box<dyn Read> = match path.name().and_then(|name| name.rsplit_once('.')).map(|(_, end)| end) {
         Some("gz") => Box::new(MultiGzDecoder::new(file)),
         Some("deflate") => Box::new(ZlibDecoder::new(file)),
@@ -108,12 +108,12 @@ fn copy(files: &FileSystem, path: &FileUri, to: &mut impl Write) -> Result<(), F
     let mut buffer = vec![0; 64 << 10];
     loop {
         let read = match from.read(&mut buffer) {
-            Ok(0) => return to.flush().map_err(Failure::Write),
+            Ok(0) => return to.flush().map_err(CopyFailure::Write),
             Ok(read) => read,
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(error) => return Err(Failure::Read(error)),
+            Err(error) => return Err(CopyFailure::Read(error)),
         };
-        to.write_all(buffer.get(..read).unwrap_or_default()).map_err(Failure::Write)?;
+        to.write_all(buffer.get(..read).unwrap_or_default()).map_err(CopyFailure::Write)?;
     }
 }
 
@@ -146,6 +146,9 @@ mod tests {
         }
         assert_eq!(String::from_utf8(printed).unwrap(), "one\ntwo\nthree\n");
         std::fs::write(path("part-00003.gz"), "no gzip").unwrap();
-        assert!(matches!(copy(&files, &uri.join("part-00003.gz").unwrap(), &mut Vec::new()), Err(Failure::Read(_))));
+        assert!(matches!(
+            copy(&files, &uri.join("part-00003.gz").unwrap(), &mut Vec::new()),
+            Err(CopyFailure::Read(_))
+        ));
     }
 }

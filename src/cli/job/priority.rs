@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
 use crate::model::Priority;
@@ -94,10 +94,10 @@ pub(super) async fn priority(arguments: &PriorityArguments) -> Result<String, Jo
     }
     let object = |job: &JobLine| serde_json::json!({ "job": job.job, "priority": job.priority });
     Ok(match (connection.form(), &changed[..]) {
-        (Form::Json, [job]) if !ids.is_empty() => json(&object(job)),
-        (Form::Json, jobs) => json(&jobs.iter().map(object).collect::<Vec<_>>()),
-        (Form::Table, []) => NONE_CHOSEN.to_owned(),
-        (Form::Table, jobs) => {
+        (OutputForm::Json, [job]) if !ids.is_empty() => json(&object(job)),
+        (OutputForm::Json, jobs) => json(&jobs.iter().map(object).collect::<Vec<_>>()),
+        (OutputForm::Table, []) => NONE_CHOSEN.to_owned(),
+        (OutputForm::Table, jobs) => {
             let note = if Times::of(connection, jobs).await?.has_costs { MARKET_NOTE } else { "" };
             jobs.iter().map(|job| line(job, note)).collect()
         }

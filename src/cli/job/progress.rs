@@ -11,15 +11,15 @@ use crate::cli::terminal::{print, print_error, visible};
 use crate::client::job::view::{JobState, TaskTally};
 use crate::client::job::watch::{JobProgress, JobUpdate};
 
-use super::failures::Failures;
+use super::failures::AttemptFailures;
 use super::times::render_cost;
 
 /// Minimum time between lines.
 const LINE_PAUSE: Duration = Duration::from_secs(1);
 
-pub(super) struct Progress {
+pub(super) struct ProgressDisplay {
     form: ProgressForm,
-    failures: Failures,
+    failures: AttemptFailures,
 }
 
 enum ProgressForm {
@@ -32,12 +32,12 @@ pub(super) fn no_worker() -> String {
     format!("no worker is connected; the job waits for one: start `{}`", pasted_place("jobtracker tasktracker"))
 }
 
-impl Progress {
+impl ProgressDisplay {
     /// Bars if stdout is a terminal, else lines: on stdout, or on stderr if stdout is for JSON.
     pub(super) fn new(is_for_machine: bool) -> Self {
         let lines = ProgressForm::Lines { last: String::new(), next: None, to_stderr: is_for_machine };
         let form = if !is_for_machine && std::io::stdout().is_terminal() { bars() } else { lines };
-        Self { form, failures: Failures::default() }
+        Self { form, failures: AttemptFailures::default() }
     }
 
     pub(super) fn report(&mut self, news: JobUpdate) {
@@ -65,7 +65,7 @@ impl Progress {
         }
     }
 
-    pub(super) fn end(mut self) -> Failures {
+    pub(super) fn end(mut self) -> AttemptFailures {
         let rest = self.failures.render_rest();
         if !rest.is_empty() {
             self.print(rest.trim_end());
@@ -165,7 +165,7 @@ fn render_job(JobProgress { failed_attempts, cost, .. }: &JobProgress) -> String
 mod tests {
     use super::*;
     use crate::client::job::view::JobLine;
-    use crate::client::job::watch::JobCost;
+    use crate::client::job::watch::JobCostState;
 
     #[test]
     fn lines_show_what_bars_show() {
@@ -173,7 +173,7 @@ mod tests {
         let map = TaskTally { total: 4, finished: 2, running: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
         let mut progress =
-            JobProgress { job, map, reduce, failed_attempts: 1, cost: JobCost::UpToLastTick("0.5".into()) };
+            JobProgress { job, map, reduce, failed_attempts: 1, cost: JobCostState::UpToLastTick("0.5".into()) };
         insta::assert_snapshot!(render_line(&progress), @"maps 66% (2 of 4 done, 1 running, 0 waiting, 1 failed), reduces 0% (0 of 1 done, 0 running, 1 waiting), failed attempts 1, cost 0.5");
         (progress.job.state, progress.job.map_percent, progress.job.reduce_percent) = (JobState::Failed, None, None);
         progress.map = TaskTally { total: 4, finished: 1, failed: 1, stopped: 2, ..TaskTally::default() };

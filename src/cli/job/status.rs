@@ -4,17 +4,17 @@
 use std::fmt::Write as _;
 
 use crate::cli::explain::{explanation, render_status};
-use crate::cli::market_text::{Form, format_duration, json};
+use crate::cli::market_text::{OutputForm, format_duration, json};
 use crate::cli::time_text::{format_time, with_shown_times};
 use crate::client::job::view::{DeadlineLine, JobEvent, JobLine, JobState, TaskTally};
-use crate::client::job::watch::JobCost;
+use crate::client::job::watch::JobCostState;
 use crate::client::job::{JobClientError, JobId, JobTrackerClient, Kind};
 
 use super::connection::{ConnectionArguments, JobCommandError};
-use super::failures::Failures;
+use super::failures::AttemptFailures;
 use super::progress::render_lost;
 use super::submit_arguments::due_text;
-use super::times::{TimedJob, Times, add_cost, render_cost_line};
+use super::times::{ListedJob, Times, add_cost, render_cost_line};
 
 /// Failed attempts that are looked at.
 const MOST_FAILURES: usize = 100;
@@ -54,21 +54,21 @@ async fn by_rpc(id: JobId, connection: &ConnectionArguments) -> Result<String, J
     let job = jobtracker.job(id).await?;
     let map = job.tally_at_end(Kind::Map, jobtracker.tally(id, Kind::Map).await?);
     let reduce = job.tally_at_end(Kind::Reduce, jobtracker.tally(id, Kind::Reduce).await?);
-    let cost = connection.costs(&job)?.cost_of(id, &JobCost::None).await;
+    let cost = connection.costs(&job)?.cost_of(id, &JobCostState::None).await;
     let (failures, shown) = match job.state {
         JobState::Failed => first_failures(&mut jobtracker, id, u32::MAX).await?,
         // It may be on its way there: what failed is worth a word, and no refusal.
         JobState::Running | JobState::Killed => {
             first_failures(&mut jobtracker, id, MOST_EVENTS).await.unwrap_or_default()
         }
-        _ => (Failures::default(), String::new()),
+        _ => (AttemptFailures::default(), String::new()),
     };
     let reason = failures.reason(&job, &map, &reduce);
     let shown = if job.state == JobState::Failed { shown } else { failures.count_text() + &shown };
     let form = connection.form();
     let times = Times::of(connection, std::slice::from_ref(&job)).await?;
     let text = render_job(&times.timed(&job), &map, &reduce, &cost, reason.as_deref(), form);
-    Ok(if form == Form::Json { text } else { text + &shown })
+    Ok(if form == OutputForm::Json { text } else { text + &shown })
 }
 
 /// The failures of a job in its first events, so many at most, and the text of them.
@@ -76,8 +76,8 @@ async fn first_failures(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
     most_events: u32,
-) -> Result<(Failures, String), JobCommandError> {
-    let mut failures = Failures::default();
+) -> Result<(AttemptFailures, String), JobCommandError> {
+    let mut failures = AttemptFailures::default();
     let mut text = String::new();
     let events = jobtracker.events(job, 0, most_events).await?;
     for event in events.iter().filter(|event| event.has_failed()).take(MOST_FAILURES) {
@@ -91,15 +91,15 @@ async fn first_failures(
 }
 
 fn render_job(
-    timed: &TimedJob<'_>,
+    timed: &ListedJob<'_>,
     map: &TaskTally,
     reduce: &TaskTally,
-    cost: &JobCost,
+    cost: &JobCostState,
     reason: Option<&str>,
-    form: Form,
+    form: OutputForm,
 ) -> String {
-    let TimedJob { job, finish_ms, elapsed_ms, end_notification, .. } = timed;
-    if form == Form::Json {
+    let ListedJob { job, finish_ms, elapsed_ms, end_notification, .. } = timed;
+    if form == OutputForm::Json {
         let mut object = serde_json::json!({
             "job": job.job, "name": job.name, "user": job.user, "queue": job.queue, "state": job.state,
             "priority": job.priority, "started_ms": job.started_ms, "finish_ms": finish_ms, "elapsed_ms": elapsed_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url,
@@ -160,8 +160,8 @@ mod tests {
         };
         let map = TaskTally { total: 5, finished: 3, pending: 1, failed: 1, ..TaskTally::default() };
         let reduce = TaskTally { total: 1, pending: 1, ..TaskTally::default() };
-        let reason = Failures::default().reason(&job, &map, &reduce);
-        let timed = TimedJob {
+        let reason = AttemptFailures::default().reason(&job, &map, &reduce);
+        let timed = ListedJob {
             job: &job,
             finish_ms: Some(job.started_ms + 65_000),
             elapsed_ms: Some(65_000),
@@ -173,9 +173,9 @@ mod tests {
             &timed,
             &map,
             &reduce,
-            &JobCost::UpToLastTick("0.75".to_owned()),
+            &JobCostState::UpToLastTick("0.75".to_owned()),
             reason.as_deref(),
-            Form::Table,
+            OutputForm::Table,
         );
         // As the clock of this machine's zone shows it.
         let due = due_text(&DeadlineLine::example(), job.started_ms);

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use crate::cli::exit_code::INTERRUPTED;
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::pasted::pasted;
 use crate::cli::place::PlaceArguments;
 use crate::cli::signer::KEY_FILE;
@@ -18,12 +18,12 @@ use crate::client::job::{JobClientError, JobId, JobTrackerClient};
 use crate::fs::{FileSystems, FileUri};
 use crate::model::{as_shell_word, counted};
 
-use super::connection::{Connection, JobCommandError, Outcome};
+use super::connection::{JobCommandError, JobTrackerConnection, Outcome};
 use super::counters::{main_counters, render_counters};
 use super::dry_run::dry_run;
-use super::failures::Failures;
+use super::failures::AttemptFailures;
 use super::follow::{End, exit_code_of, follow_to_end, print_detached};
-use super::progress::{Progress, no_worker};
+use super::progress::{ProgressDisplay, no_worker};
 use super::remarks::{idle_values, mistyped_properties, no_input};
 use super::submission_record::SubmissionRecord;
 use super::submit_arguments::{SubmitArguments, due_text};
@@ -118,7 +118,7 @@ pub(super) async fn submit(arguments: &SubmitArguments) -> Outcome {
     if arguments.detach {
         return detach(&mut connection, arguments, &submitted, &output).await;
     }
-    let mut progress = Progress::new(form == Form::Json);
+    let mut progress = ProgressDisplay::new(form == OutputForm::Json);
     progress.print(&render_submitted(&submitted, reduces));
     follow(connection, arguments, job, (&files, &output), progress).await
 }
@@ -140,7 +140,7 @@ fn check_user(arguments: &SubmitArguments, user: &str) -> Result<(), JobCommandE
 }
 
 /// Warns of what is probably a mistake, but may be meant.
-async fn warn_of_mistakes(arguments: &SubmitArguments, prepared: &PreparedJob, connection: &Connection) {
+async fn warn_of_mistakes(arguments: &SubmitArguments, prepared: &PreparedJob, connection: &JobTrackerConnection) {
     for (option, command) in arguments.commands() {
         if let Some(word) = shell_word(command) {
             print_error(&format!(
@@ -192,7 +192,7 @@ async fn refusal(
 
 /// Says why the submitted job waits, if it does, and leaves it to itself.
 async fn detach(
-    connection: &mut Connection,
+    connection: &mut JobTrackerConnection,
     arguments: &SubmitArguments,
     submitted: &Submitted,
     output: &FileUri,
@@ -210,10 +210,10 @@ async fn detach(
         print_error(&format!("jobtracker: warning: {}: {why}", submitted.job));
     }
     let text = match arguments.connection.form() {
-        Form::Json => {
+        OutputForm::Json => {
             json(&serde_json::json!({ "job": submitted.job, "maps": submitted.maps, "output": output.to_string() }))
         }
-        Form::Table => format!("{}\n", submitted.job),
+        OutputForm::Table => format!("{}\n", submitted.job),
     };
     Ok((text, ExitCode::SUCCESS))
 }
@@ -336,11 +336,11 @@ fn render_deadline(job: &JobLine, passed: Option<&str>) -> String {
 }
 
 async fn follow(
-    mut connection: Connection,
+    mut connection: JobTrackerConnection,
     arguments: &SubmitArguments,
     job: JobId,
     (files, output): (&FileSystems, &FileUri),
-    mut progress: Progress,
+    mut progress: ProgressDisplay,
 ) -> Outcome {
     let line = connection.jobtracker.job(job).await?;
     let costs = arguments.connection.costs(&line)?;
@@ -350,7 +350,8 @@ async fn follow(
         End::Finished(progress) => {
             let counters = connection.jobtracker.counters(job).await?;
             let form = arguments.connection.form();
-            let counters = if arguments.counters || form == Form::Json { counters } else { main_counters(counters) };
+            let counters =
+                if arguments.counters || form == OutputForm::Json { counters } else { main_counters(counters) };
             let output = match progress.job.state {
                 JobState::Succeeded => OutputState::Complete(output),
                 _ if has_parts(files, output) => OutputState::Incomplete(output),
@@ -368,13 +369,13 @@ async fn follow(
 
 fn render_end(
     progress: &JobProgress,
-    failures: &Failures,
+    failures: &AttemptFailures,
     counters: &[JobCounter],
     output: &OutputState<'_>,
-    form: Form,
+    form: OutputForm,
 ) -> String {
     let JobProgress { job, map, reduce, failed_attempts, cost } = progress;
-    if form == Form::Json {
+    if form == OutputForm::Json {
         let mut object = serde_json::json!({
             "job": job.job, "state": job.state, "name": job.name, "user": job.user, "queue": job.queue,
             "started_ms": job.started_ms, "failure": job.failure, "killed_by": job.killed_by, "url": job.url, "output": output.folder().to_string(), "output_state": output.name(),

@@ -2,7 +2,7 @@
 
 use crate::api::{JobTasks, TaskAttempt, TaskInput};
 use crate::cli::market_command::MarketCommandError;
-use crate::cli::market_text::{Form, columns, json, lines};
+use crate::cli::market_text::{OutputForm, columns, json, lines};
 use crate::cli::time_text::format_time;
 use crate::client::job::JobId;
 
@@ -28,8 +28,8 @@ pub(super) async fn tasks(arguments: &TasksArguments) -> Result<String, JobComma
     let TasksArguments { job, running, connection } = arguments;
     let tasks = read_tasks(connection, *job, *running).await?;
     Ok(match connection.form() {
-        Form::Json => json(&tasks),
-        Form::Table => render(&tasks),
+        OutputForm::Json => json(&tasks),
+        OutputForm::Table => render(&tasks),
     })
 }
 

@@ -11,7 +11,7 @@ use crate::api::{JobTimes, JobTimesList};
 use crate::cli::time_text::format_time;
 use crate::client::job::JobId;
 use crate::client::job::view::JobLine;
-use crate::client::job::watch::JobCost;
+use crate::client::job::watch::JobCostState;
 
 use super::connection::{ConnectionArguments, JobCommandError};
 
@@ -31,7 +31,7 @@ pub(super) struct Times {
 }
 
 #[derive(Debug, Serialize)]
-pub(super) struct TimedJob<'a> {
+pub(super) struct ListedJob<'a> {
     #[serde(flatten)]
     pub(super) job: &'a JobLine,
     /// When it ended, epoch ms; null while it has not, and where that is not known.
@@ -69,7 +69,7 @@ impl Times {
         Self { by_job: BTreeMap::new(), at_ms: None, has_costs: false, is_market_ruling: false, error }
     }
 
-    pub(super) fn timed<'a>(&self, job: &'a JobLine) -> TimedJob<'a> {
+    pub(super) fn timed<'a>(&self, job: &'a JobLine) -> ListedJob<'a> {
         let times = self.by_job.get(&job.job);
         let finish_ms = times.and_then(|times| times.finish_ms);
         let end_ms = if job.state.is_finished() { finish_ms } else { self.at_ms };
@@ -84,31 +84,33 @@ impl Times {
         };
         let elapsed_ms = end_ms.map(|end_ms| end_ms.saturating_sub(job.started_ms).max(0));
         let end_notification = times.and_then(|times| times.end_notification.clone());
-        TimedJob { job, finish_ms, elapsed_ms, cost, cost_error, end_notification }
+        ListedJob { job, finish_ms, elapsed_ms, cost, cost_error, end_notification }
     }
 }
 
 /// The cost for people; `None` without a market.
-pub(super) fn render_cost(cost: &JobCost) -> Option<String> {
+pub(super) fn render_cost(cost: &JobCostState) -> Option<String> {
     match cost {
-        JobCost::None => None,
-        JobCost::UpToLastTick(cost) => Some(cost.clone()),
-        JobCost::Unknown { since_ms, reason } => Some(format!("unknown since {}: {reason}", format_time(*since_ms))),
+        JobCostState::None => None,
+        JobCostState::UpToLastTick(cost) => Some(cost.clone()),
+        JobCostState::Unknown { since_ms, reason } => {
+            Some(format!("unknown since {}: {reason}", format_time(*since_ms)))
+        }
     }
 }
 
 /// The same on a line of its own.
-pub(super) fn render_cost_line(cost: &JobCost) -> Option<String> {
-    let is_known = matches!(cost, JobCost::UpToLastTick(_));
+pub(super) fn render_cost_line(cost: &JobCostState) -> Option<String> {
+    let is_known = matches!(cost, JobCostState::UpToLastTick(_));
     render_cost(cost).map(|text| if is_known { text + " up to the last tick" } else { text })
 }
 
 /// The members `cost`, null if there is none or it is unknown, and `cost_error`.
-pub(super) fn add_cost(object: &mut Value, cost: &JobCost) {
+pub(super) fn add_cost(object: &mut Value, cost: &JobCostState) {
     let (value, error) = match cost {
-        JobCost::None => (Value::Null, Value::Null),
-        JobCost::UpToLastTick(cost) => (json!(cost), Value::Null),
-        JobCost::Unknown { .. } => (Value::Null, json!(render_cost(cost))),
+        JobCostState::None => (Value::Null, Value::Null),
+        JobCostState::UpToLastTick(cost) => (json!(cost), Value::Null),
+        JobCostState::Unknown { .. } => (Value::Null, json!(render_cost(cost))),
     };
     (object["cost"], object["cost_error"]) = (value, error);
 }
@@ -160,7 +162,7 @@ mod tests {
             Times::known(JobTimesList { at_ms: start_ms + 9, is_market_ruling: true, jobs: vec![times] })
         };
         let of = |times: &Times, job: &JobLine| {
-            let TimedJob { finish_ms, elapsed_ms, cost, cost_error, .. } = times.timed(job);
+            let ListedJob { finish_ms, elapsed_ms, cost, cost_error, .. } = times.timed(job);
             (finish_ms.map(|ms| ms - start_ms), elapsed_ms, cost, cost_error.is_some())
         };
         assert_eq!(of(&times(None, Some("1.5")), &job), (None, Some(9), Some("1.5".to_owned()), false));
@@ -171,9 +173,9 @@ mod tests {
 
     #[test]
     fn a_cost_that_cannot_be_read_is_never_an_old_one() {
-        let unknown = JobCost::Unknown { since_ms: 1_700_000_000_000, reason: "access denied".to_owned() };
-        let known = JobCost::UpToLastTick("1.5".to_owned());
-        let lines = [&unknown, &known, &JobCost::None].map(render_cost_line);
+        let unknown = JobCostState::Unknown { since_ms: 1_700_000_000_000, reason: "access denied".to_owned() };
+        let known = JobCostState::UpToLastTick("1.5".to_owned());
+        let lines = [&unknown, &known, &JobCostState::None].map(render_cost_line);
         let expected =
             [Some("unknown since 2023-11-14T22:13:20Z: access denied"), Some("1.5 up to the last tick"), None];
         assert_eq!(lines.each_ref().map(Option::as_deref), expected);

@@ -8,7 +8,7 @@ use tokio::time::sleep;
 
 use crate::api::applications::{ApplicationReport, ContainerReport, ContainerState, ReportedFinalStatus};
 use crate::cli::app::{AppCommandError, failure_text};
-use crate::cli::market_text::{Form, json};
+use crate::cli::market_text::{OutputForm, json};
 use crate::cli::pasted::{pasted, pasted_at};
 use crate::cli::prompts::Choice;
 use crate::cli::terminal::print_error;
@@ -32,7 +32,7 @@ pub(super) async fn follow_items(
     client: &ApplicationClient,
     application: ApplicationId,
     work: &WorkItems,
-    form: Form,
+    form: OutputForm,
     interrupts: &mut Interrupts,
     ask: impl AsyncFn() -> Option<Choice>,
 ) -> Result<(String, u8), AppCommandError> {
@@ -64,14 +64,15 @@ pub(super) async fn follow_items(
         progress.show(&report);
         if is_finished(&report) {
             progress.end();
-            let has_failures = form == Form::Table && !report.failed_items.is_empty();
+            let has_failures = form == OutputForm::Table && !report.failed_items.is_empty();
             let failures = if has_failures { failure_text(client, application).await? } else { String::new() };
             let code = match (signal, report.final_status) {
                 (Some(number), _) => INTERRUPTED_BASE.saturating_add(number),
                 (None, ReportedFinalStatus::Succeeded) => 0,
                 (None, _) => ITEMS_FAILED,
             };
-            let again = if code == 0 || form == Form::Json { None } else { again(client, application, work).await };
+            let again =
+                if code == 0 || form == OutputForm::Json { None } else { again(client, application, work).await };
             return Ok((render_end(&report, &failures, again.as_deref(), work.count, form), code));
         }
         known = Some(report.version);
@@ -97,10 +98,10 @@ async fn again(client: &ApplicationClient, application: ApplicationId, work: &Wo
 }
 
 /// `failures`: why items failed, in whole lines; `again`: the items that are not done, where that is known.
-fn render_end(report: &ApplicationReport, failures: &str, again: Option<&str>, count: u64, form: Form) -> String {
+fn render_end(report: &ApplicationReport, failures: &str, again: Option<&str>, count: u64, form: OutputForm) -> String {
     let ApplicationReport { id, state, final_status, failed_items, diagnostics, cost, .. } = report;
     let given = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
-    if form == Form::Json {
+    if form == OutputForm::Json {
         return json(&serde_json::json!({
             "application": id, "items": count, "state": state, "final_status": final_status,
             "completed_containers": report.completed_containers, "failed_containers": report.failed_containers,
@@ -139,9 +140,9 @@ mod tests {
             cost: Some("1.5".parse().unwrap()),
             ..example_application()
         };
-        let text = render_end(&failed, "", Some("7,19-21,90-100"), 100, Form::Table);
+        let text = render_end(&failed, "", Some("7,19-21,90-100"), 100, OutputForm::Table);
         assert!(text.contains("again   --array 7,19-21,90-100\n"), "those that never ran too: {text}");
-        insta::assert_snapshot!(render_end(&failed, "item 7: exit code 3\n", None, 100, Form::Table), @r"
+        insta::assert_snapshot!(render_end(&failed, "item 7: exit code 3\n", None, 100, OutputForm::Table), @r"
         application_1700000000000_0001 FAILED
         item 7: exit code 3
         failed  7,19-21
@@ -149,7 +150,7 @@ mod tests {
         again   --array 7,19-21
         cost    1.5
         ");
-        insta::assert_snapshot!(render_end(&failed, "", None, 100, Form::Json), @r#"
+        insta::assert_snapshot!(render_end(&failed, "", None, 100, OutputForm::Json), @r#"
         {
           "application": "application_1700000000000_0001",
           "completed_containers": 0,
@@ -165,6 +166,6 @@ mod tests {
         "#);
         let (final_status, failed_items) = (ReportedFinalStatus::Succeeded, String::new());
         let good = ApplicationReport { final_status, failed_items, cost: None, ..failed };
-        insta::assert_snapshot!(render_end(&good, "", None, 100, Form::Table), @"application_1700000000000_0001 SUCCEEDED");
+        insta::assert_snapshot!(render_end(&good, "", None, 100, OutputForm::Table), @"application_1700000000000_0001 SUCCEEDED");
     }
 }

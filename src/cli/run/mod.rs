@@ -17,7 +17,7 @@ use crate::model::counted;
 
 use super::app::{AppCommandError, client_of};
 use super::market_command::block_on;
-use super::market_text::{Form, json};
+use super::market_text::{OutputForm, json};
 use super::prompts::prompt;
 use super::terminal::print_error;
 
@@ -52,7 +52,7 @@ async fn run_submission(
     client: &ApplicationClient,
     submission: &RunSubmission,
     detach: bool,
-    form: Form,
+    form: OutputForm,
     outputs: Outputs<'_>,
     interrupts: &mut Interrupts,
 ) -> Result<(String, u8), AppCommandError> {
@@ -79,11 +79,11 @@ async fn run_submission(
     };
     if detach {
         let text = match form {
-            Form::Json => {
+            OutputForm::Json => {
                 let items = submission.work.as_ref().map(|work| work.count);
                 json(&serde_json::json!({ "application": id, "items": items }))
             }
-            Form::Table => format!("{id}\n"),
+            OutputForm::Table => format!("{id}\n"),
         };
         return Ok((text, 0));
     }

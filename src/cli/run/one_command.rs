@@ -13,7 +13,7 @@ use crate::client::applications::{ApplicationClient, ConnectionNews, ContainerQu
 use crate::model::{ApplicationId, LaunchContext};
 
 use super::interrupts::{INTERRUPTED_BASE, Interrupts};
-use super::output::{Outputs, Printer};
+use super::output::{OutputPrinter, Outputs};
 
 /// Pause between two looks at the output.
 const LOG_PAUSE: Duration = Duration::from_millis(250);
@@ -34,7 +34,7 @@ pub(super) async fn follow_command(
     outputs: Outputs<'_>,
     interrupts: &mut Interrupts,
 ) -> Result<u8, AppCommandError> {
-    let mut printer = Printer::new(client, context, outputs);
+    let mut printer = OutputPrinter::new(client, context, outputs);
     match follow(client, application, &mut printer, interrupts).await {
         // Nothing reads the output any more, as behind `head`: then a command ends.
         Err(AppCommandError::Output(error)) if error.kind() == ErrorKind::BrokenPipe => {
@@ -48,7 +48,7 @@ pub(super) async fn follow_command(
 async fn follow(
     client: &ApplicationClient,
     application: ApplicationId,
-    printer: &mut Printer<'_, '_>,
+    printer: &mut OutputPrinter<'_, '_>,
     interrupts: &mut Interrupts,
 ) -> Result<u8, AppCommandError> {
     let mut known: Option<ApplicationReport> = None;
@@ -99,7 +99,7 @@ async fn follow(
 async fn look(
     client: &ApplicationClient,
     application: ApplicationId,
-    printer: &mut Printer<'_, '_>,
+    printer: &mut OutputPrinter<'_, '_>,
 ) -> Result<(), AppCommandError> {
     let containers = client.containers(application, ContainerQuery::default()).await?;
     let mut of_others: Option<String> = None;
@@ -122,7 +122,7 @@ async fn look(
 }
 
 /// The exit code of the command; on stderr why it has none of its own.
-fn exit_code(report: &ApplicationReport, printer: &Printer<'_, '_>) -> u8 {
+fn exit_code(report: &ApplicationReport, printer: &OutputPrinter<'_, '_>) -> u8 {
     let ApplicationReport { id, diagnostics, .. } = report;
     let Some(container) = printer.container() else {
         let why = if diagnostics.is_empty() { report.state.name() } else { diagnostics };

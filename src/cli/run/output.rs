@@ -15,7 +15,7 @@ pub(super) struct Outputs<'a> {
 }
 
 /// Passes on what containers of an application write, one after the other.
-pub(super) struct Printer<'a, 'o> {
+pub(super) struct OutputPrinter<'a, 'o> {
     client: &'a ApplicationClient,
     outputs: Outputs<'o>,
     /// Whether standard output and standard error output go to logs, which can be read.
@@ -32,7 +32,7 @@ struct Current<'a> {
     is_closed: bool,
 }
 
-impl<'a, 'o> Printer<'a, 'o> {
+impl<'a, 'o> OutputPrinter<'a, 'o> {
     pub(super) fn new(client: &'a ApplicationClient, context: &LaunchContext, outputs: Outputs<'o>) -> Self {
         let is_logged = [context.stdout.is_log(), context.stderr.is_log()];
         Self { client, outputs, is_logged, current: None, is_incomplete: false }

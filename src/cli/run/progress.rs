@@ -16,20 +16,20 @@ const LINE_PAUSE: Duration = Duration::from_secs(1);
 
 pub(super) struct ItemProgress {
     count: u64,
-    form: ProgressForm,
+    form: ItemProgressForm,
     /// Why nothing runs, as it was said last.
     waiting: String,
 }
 
-enum ProgressForm {
+enum ItemProgressForm {
     Bar(ProgressBar),
     Lines { last: String, next: Option<Instant> },
 }
 
 impl ItemProgress {
     pub(super) fn new(count: u64) -> Self {
-        let lines = ProgressForm::Lines { last: String::new(), next: None };
-        let form = if std::io::stderr().is_terminal() { ProgressForm::Bar(bar()) } else { lines };
+        let lines = ItemProgressForm::Lines { last: String::new(), next: None };
+        let form = if std::io::stderr().is_terminal() { ItemProgressForm::Bar(bar()) } else { lines };
         Self { count, form, waiting: String::new() }
     }
 
@@ -38,7 +38,7 @@ impl ItemProgress {
         let (done, count) = (done(report, self.count), self.count);
         let waiting = waiting_line(report);
         match &mut self.form {
-            ProgressForm::Bar(bar) => {
+            ItemProgressForm::Bar(bar) => {
                 bar.set_length(count);
                 bar.set_position(done);
                 bar.set_message(render_rest(report));
@@ -46,7 +46,7 @@ impl ItemProgress {
                     bar.println(&waiting);
                 }
             }
-            ProgressForm::Lines { last, next } => {
+            ItemProgressForm::Lines { last, next } => {
                 let text = format!("{done} of {count} done, {}", render_rest(report));
                 let is_due = next.is_none_or(|next| Instant::now() >= next) || report.state.is_over();
                 if text != *last && is_due {
@@ -64,7 +64,7 @@ impl ItemProgress {
 
     /// Leaves what is shown last on the terminal.
     pub(super) fn end(&self) {
-        if let ProgressForm::Bar(bar) = &self.form {
+        if let ItemProgressForm::Bar(bar) = &self.form {
             bar.abandon();
         }
     }

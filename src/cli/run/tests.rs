@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use crate::api::applications::{
     ApplicationReport, ApplicationState, ContainerReport, ContainerState, ItemRules, ReportedFinalStatus,
 };
+use crate::cli::exit_code::HasExitCode;
 use crate::cli::prompts::Choice;
 use crate::client::applications::WorkItems;
 use crate::client::applications::tests::{
@@ -128,7 +129,7 @@ async fn run_through(
     let submission = RunSubmission { name, queue: None, capability, context, work };
     let mut stderr = Vec::new();
     let outputs = Outputs { stdout, stderr: &mut stderr };
-    let outcome = run_submission(&client, &submission, false, Form::Table, outputs, &mut received).await;
+    let outcome = run_submission(&client, &submission, false, OutputForm::Table, outputs, &mut received).await;
     let stderr = String::from_utf8(stderr).unwrap();
     Ran { outcome, stdout: String::new(), stderr, sent: server.sent() }
 }
@@ -306,7 +307,8 @@ async fn an_interrupt_of_items_does_what_is_chosen() {
         let server = FakeServer::start(move |sent| stage.answer(sent)).await;
         let client = ApplicationClient::new(server.address.clone(), "alice".to_owned(), None, || 0).impatient();
         let work = WorkItems { items: "1-3".to_owned(), count: 3, max_running: None, rules: ItemRules::default() };
-        let followed = follow_items(&client, APPLICATION, &work, Form::Table, &mut received, async || choice).await;
+        let followed =
+            follow_items(&client, APPLICATION, &work, OutputForm::Table, &mut received, async || choice).await;
         assert_eq!(followed.unwrap().1, code, "{choice:?}");
         assert_eq!(server.sent().iter().any(|sent| sent.method == "PUT"), kills, "{choice:?}");
     }
@@ -325,7 +327,8 @@ async fn refusals_name_the_option() {
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let outputs = Outputs { stdout: &mut stdout, stderr: &mut stderr };
     let (_interrupts, mut received) = unbounded_channel();
-    let refused = run_submission(&client, &submission, false, Form::Table, outputs, &mut received).await.unwrap_err();
+    let refused =
+        run_submission(&client, &submission, false, OutputForm::Table, outputs, &mut received).await.unwrap_err();
     assert_eq!(refused.to_string(), "--memory: 2048 is above the maximum, 1024");
     assert_eq!(refused.exit_code(), 2);
 }

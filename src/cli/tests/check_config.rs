@@ -8,18 +8,21 @@ use crate::config::settings::test_options as options;
 
 use super::*;
 
-const NO_LOOKS: Looks = Looks { of_jobtracker: |_| FileFindings::default(), of_tracker: |_| (Vec::new(), Vec::new()) };
+const NO_LOOKS: MachineChecks =
+    MachineChecks { of_jobtracker: |_| FileFindings::default(), of_tracker: |_| (Vec::new(), Vec::new()) };
 
 /// The text with defaults.
-fn check_config(options: &LoadOptions, daemon: Daemon) -> Report {
+fn check_config(options: &LoadOptions, daemon: CheckedDaemon) -> CheckReport {
     let findings = super::check_config(options, daemon, NO_LOOKS);
-    Report { text: findings.text(true), is_good: findings.is_good }
+    CheckReport { text: findings.text(true), is_good: findings.is_good }
 }
 
 #[test]
 fn prints_effective_values_with_their_places() {
-    let report =
-        check_config(&options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]), Daemon::JobTracker);
+    let report = check_config(
+        &options(None, &["mapred.system.dir=/sys", "mapred.job.priority=HIGH"]),
+        CheckedDaemon::JobTracker,
+    );
     assert!(report.is_good, "{}", report.text);
     for line in [
         "no conf folder: standalone defaults, 6 values set",
@@ -39,7 +42,7 @@ fn prints_effective_values_with_their_places() {
 fn reports_all_bad_values_at_once() {
     let report = check_config(
         &options(None, &["mapred.acls.enabled=yes", "jobtracker.rpc.max-connections=0"]),
-        Daemon::JobTracker,
+        CheckedDaemon::JobTracker,
     );
     assert!(!report.is_good);
     let errors: Vec<&str> = report.text.lines().filter(|line| line.starts_with("error")).collect();
@@ -52,7 +55,7 @@ fn reports_all_bad_values_at_once() {
 #[test]
 fn a_conf_folder_with_a_local_jobtracker_is_refused() {
     let folder = tempfile::tempdir().unwrap();
-    let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
+    let report = check_config(&options(Some(folder.path()), &[]), CheckedDaemon::JobTracker);
     assert!(!report.is_good);
     let error = report.text.lines().find(|line| line.starts_with("error"));
     insta::assert_snapshot!(error.unwrap_or_default(), @r#"error: default: mapred.job.tracker = "local": expected host:port; a JobTracker cannot be local; set it in the conf folder or with -D mapred.job.tracker=..."#);
@@ -67,7 +70,7 @@ fn names_keys_that_nothing_reads() {
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
     let report = check_config(
         &options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]),
-        Daemon::JobTracker,
+        CheckedDaemon::JobTracker,
     );
     let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
     insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @r#"
@@ -91,7 +94,7 @@ fn keys_with_a_name_close_to_a_known_key_are_reported() {
     let text: String = typos.into_iter().chain(hadoops).map(property).collect();
     fs::write(folder.path().join("mapred-site.xml"), format!("<configuration>\n{text}</configuration>")).unwrap();
     let options = options(Some(folder.path()), &["mapred.job.tracker=m:1", "hadoop.tmp.dir=/data"]);
-    let report = check_config(&options, Daemon::TaskTracker);
+    let report = check_config(&options, CheckedDaemon::TaskTracker);
     let warnings: Vec<&str> = report.text.lines().filter(|line| line.starts_with("warning")).collect();
     insta::assert_snapshot!(warnings.join("\n").replace(&folder.path().display().to_string(), "CONF"), @"
     warning: CONF/mapred-site.xml:2: nothing reads mapred.queue.name; did you mean mapred.queue.names?
@@ -126,8 +129,8 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
     let slots = ["mapred.tasktracker.map.tasks.maximum=0", "mapred.tasktracker.reduce.tasks.maximum=0"];
     let overrides = [market, acl, slots[0], slots[1], "io.sort.mb=10", "jobtracker.worker.run-as=self"];
     // The ACL file is on the JobTracker's machine only.
-    assert!(!check_config(&options(None, &overrides), Daemon::JobTracker).is_good);
-    let report = check_config(&options(None, &overrides), Daemon::TaskTracker);
+    assert!(!check_config(&options(None, &overrides), CheckedDaemon::JobTracker).is_good);
+    let report = check_config(&options(None, &overrides), CheckedDaemon::TaskTracker);
     assert!(report.is_good, "{}", report.text);
     // Jobs that run as the worker's own user are an open door where that is root.
     let verdict = match rustix::process::geteuid().is_root() {
@@ -147,18 +150,18 @@ fn a_tasktracker_needs_less_and_its_own_keys_are_printed() {
     }
     assert_eq!(report.text.lines().next(), Some(verdict));
     assert!(!report.text.contains("acl-file") && !report.text.contains("state.dir"), "{}", report.text);
-    let unknown = check_config(&options(None, &["fs.default.name=s3://n"]), Daemon::TaskTracker);
+    let unknown = check_config(&options(None, &["fs.default.name=s3://n"]), CheckedDaemon::TaskTracker);
     assert!(!unknown.is_good && unknown.text.contains("or a file: or hdfs: URI"), "{}", unknown.text);
 }
 
 #[test]
 fn contradictions_are_reported_once_for_both_daemons() {
     let overrides = ["jobtracker.state.dir=/s", "mapred.local.dir=/s/local", "mapred.tasktracker.map.tasks.maximum=0"];
-    let with_slots = check_config(&options(None, &overrides), Daemon::JobTracker);
-    let count = |report: &Report| report.text.lines().filter(|line| line.starts_with("warning")).count();
+    let with_slots = check_config(&options(None, &overrides), CheckedDaemon::JobTracker);
+    let count = |report: &CheckReport| report.text.lines().filter(|line| line.starts_with("warning")).count();
     assert_eq!(count(&with_slots), 1, "{}", with_slots.text);
     let without = [&overrides[..], &["mapred.tasktracker.reduce.tasks.maximum=0"]].concat();
-    let report = check_config(&options(None, &without), Daemon::JobTracker);
+    let report = check_config(&options(None, &without), CheckedDaemon::JobTracker);
     assert_eq!(count(&report), 2, "{}", report.text);
 }
 
@@ -198,7 +201,7 @@ fn all_errors_are_named_at_once_each_with_its_place() {
         "export HADOOP_JOBTRACKER_OPTS=\"-Xmx4g -Dmapred.task.cache.levels=3\"\n",
     )
     .unwrap();
-    let report = check_config(&options(Some(folder.path()), &["x"]), Daemon::JobTracker);
+    let report = check_config(&options(Some(folder.path()), &["x"]), CheckedDaemon::JobTracker);
     assert!(!report.is_good);
     let of = |line: &&str| line.starts_with("error") || line.starts_with("not acted");
     let lines: Vec<&str> = report.text.lines().filter(of).collect();
@@ -207,7 +210,8 @@ fn all_errors_are_named_at_once_each_with_its_place() {
 
 #[test]
 fn defaults_are_left_out_where_asked_and_json_says_the_same() {
-    let findings = super::check_config(&options(None, &["mapred.acls.enabled=true"]), Daemon::JobTracker, NO_LOOKS);
+    let findings =
+        super::check_config(&options(None, &["mapred.acls.enabled=true"]), CheckedDaemon::JobTracker, NO_LOOKS);
     let text = findings.text(false);
     assert!(text.starts_with("good\nno conf folder: standalone defaults, 5 values set\n"), "{text}");
     assert!(text.ends_with("\n\nCluster\n  mapred.acls.enabled = true  (-D)\n"), "{text}");
@@ -227,7 +231,7 @@ fn the_sample_folder_is_good_but_for_the_list_of_hosts() {
     fs::set_permissions(&acl_file, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
     let acl = format!("mapred.priority-scheduler.acl-file={}", acl_file.display());
     let budget = format!("mapred.dynamic-scheduler.budget-file={}", root.join("etc/hadoop.budget.sample").display());
-    let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), Daemon::JobTracker);
+    let report = check_config(&options(Some(&root.join("etc/conf")), &[&acl, &budget]), CheckedDaemon::JobTracker);
     assert!(report.is_good, "{}", report.text);
     let high: Vec<&str> = report.text.lines().filter(|line| line.starts_with("open door (high)")).collect();
     assert!(matches!(high[..], [door] if door.contains(": mapred.hosts is not set: ")), "{high:#?}");
@@ -245,7 +249,7 @@ fn a_name_that_nothing_sets_is_an_error_in_a_path_and_a_warning_in_a_text() {
     ];
     let text = format!("<configuration>\n<configuration>\n{}\n</configuration>\n</configuration>", site.join("\n"));
     fs::write(folder.path().join("mapred-site.xml"), text).unwrap();
-    for daemon in [Daemon::JobTracker, Daemon::TaskTracker] {
+    for daemon in [CheckedDaemon::JobTracker, CheckedDaemon::TaskTracker] {
         let report = check_config(&options(Some(folder.path()), &[]), daemon);
         let found = report.text.replace(&folder.path().display().to_string(), "conf");
         let error = r#"error: conf/mapred-site.xml:4: mapred.local.dir = "/tmp/data/${no.such.key}/local": nothing sets ${no.such.key}; set its name, or write its value here"#;
@@ -274,7 +278,7 @@ fn each_folder_with_a_mistake_is_named_with_its_place_and_what_was_expected() {
         ("nested-capacity-file", &[], true),
     ];
     for (folder, parts, is_good) in cases {
-        let report = check_config(&options(Some(&faults.join(folder)), &[]), Daemon::JobTracker);
+        let report = check_config(&options(Some(&faults.join(folder)), &[]), CheckedDaemon::JobTracker);
         assert_eq!(report.is_good, is_good, "{folder}: {}", report.text);
         let is_finding = |line: &&str| line.starts_with("warning: ") || line.starts_with("error: ");
         let findings: Vec<&str> = report.text.lines().filter(is_finding).collect();
@@ -291,7 +295,7 @@ fn each_folder_with_a_mistake_is_named_with_its_place_and_what_was_expected() {
 fn line_ends_and_modes_of_a_folder_change_nothing() {
     let sample = Path::new(env!("CARGO_MANIFEST_DIR")).join("etc/conf");
     let report_of = |folder: &Path| {
-        let report = check_config(&options(Some(folder), &[]), Daemon::JobTracker);
+        let report = check_config(&options(Some(folder), &[]), CheckedDaemon::JobTracker);
         (report.is_good, report.text.replace(&folder.display().to_string(), "CONF"))
     };
     let copies: Vec<(bool, String)> = ["\n", "\r\n"]
@@ -349,7 +353,7 @@ fn warnings_about_the_file_of_a_scheduler_are_printed_beside_errors() {
         ),
     ];
     for (folder, error, warning) in folders {
-        let report = check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker);
+        let report = check_config(&options(Some(folder.path()), &[]), CheckedDaemon::JobTracker);
         let text = report.text.replace(&folder.path().display().to_string(), "CONF");
         assert!(!report.is_good && text.lines().any(|line| line.starts_with(error)), "{text}");
         let warned = text.lines().filter(|line| line.starts_with("warning: ") && line.contains(warning)).count();
@@ -365,7 +369,7 @@ fn queues_that_are_not_known_here_cause_no_warnings_about_their_names() {
     let list = "<property><name>mapred.queue.research.acl-submit-job</name><value>ann</value></property>";
     write("mapred-queue-acls.xml", &format!("<configuration>{list}</configuration>"));
     write("core-site.xml", "<configuration/>");
-    let texts = || check_config(&options(Some(folder.path()), &[]), Daemon::JobTracker).text;
+    let texts = || check_config(&options(Some(folder.path()), &[]), CheckedDaemon::JobTracker).text;
     let missing = texts();
     assert!(missing.contains("has no mapred-site.xml: every value of MapReduce is a default"), "{missing}");
     assert!(!missing.contains("no such queue"), "{missing}");

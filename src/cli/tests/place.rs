@@ -24,14 +24,14 @@ impl Stage {
         folder
     }
 
-    fn place(&self, arguments: &PlaceArguments) -> Result<Place, String> {
+    fn place(&self, arguments: &PlaceArguments) -> Result<JobTrackerPlace, String> {
         arguments.find_in(&self.around, &[]).map_err(|error| error.to_string())
     }
 
     /// HTTP and RPC address with who names them; RPC is none if the web server is asked.
     fn found(&self, arguments: &PlaceArguments) -> [String; 2] {
         let place = self.place(arguments).unwrap();
-        let shown = |Found { address, origin }: Found| {
+        let shown = |FoundAddress { address, origin }: FoundAddress| {
             format!("{address} by {origin}").replace(&format!("{}/", self.folder.path().display()), "")
         };
         let rpc = place.rpc.clone().map_or_else(|| "asked".to_owned(), shown);
@@ -115,7 +115,7 @@ fn refusals_say_who_names_the_address() {
     stage.around.server = Some("h:99999".to_owned());
     let text = refused(&stage, &PlaceArguments::default());
     assert_eq!(text, "the HTTP address \"h:99999\" is from $JOBTRACKER_SERVER: expected host:port");
-    assert_eq!(Origin::File("/f".into()).note(), "; the address is from /f");
+    assert_eq!(AddressOrigin::File("/f".into()).note(), "; the address is from /f");
 }
 
 #[test]

@@ -18,7 +18,7 @@ struct Line {
 }
 
 /// Runs `user` with these words on the ACL file.
-fn user(acl: &Path, words: &str) -> Result<String, UserFailure> {
+fn user(acl: &Path, words: &str) -> Result<String, Failure> {
     let acl = acl.to_str().unwrap();
     let words = ["user"].into_iter().chain(words.split_whitespace()).chain(["--acl-file", acl]);
     run(&Line::try_parse_from(words).unwrap().command, NOW_MS)
@@ -53,7 +53,7 @@ fn a_user_is_added_with_a_key_that_is_printed_or_written_for_its_owner_only() {
     // A refusal leaves neither a key file nor a change.
     let other = folder.path().join("other.key");
     let refusal = user(&acl, &format!("add bob --key-file {}", other.display())).unwrap_err();
-    assert_eq!(refusal.exit_code(), 2);
+    assert_eq!(refusal.code, 2);
     assert!(!other.exists());
     assert!(user(&acl, &format!("add dave --key-file {}", key_file.display())).is_err());
     assert_eq!(std::fs::read_to_string(&acl).unwrap(), text);
@@ -63,8 +63,8 @@ fn a_user_is_added_with_a_key_that_is_printed_or_written_for_its_owner_only() {
 fn the_first_user_makes_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let acl = folder.path().join("acl");
-    assert!(user(&acl, "remove alice").unwrap_err().to_string().contains("No such file"));
-    assert_eq!(user(&acl, "add a#b --role admin").map(|_| ()).map_err(|error| error.to_string()), Ok(()));
+    assert!(user(&acl, "remove alice").unwrap_err().text.contains("No such file"));
+    assert_eq!(user(&acl, "add a#b --role admin").map(|_| ()).map_err(|error| error.text), Ok(()));
     assert_eq!(std::fs::metadata(&acl).unwrap().permissions().mode() & 0o777, 0o600);
     std::fs::remove_file(&acl).unwrap();
     assert!(user(&acl, "add #b").is_err());
@@ -96,7 +96,7 @@ fn an_old_key_is_kept_for_as_long_as_asked_and_ends_otherwise() {
     let answer = user(&acl, "remove bob").unwrap();
     assert!(answer.starts_with("removed user bob; a queue bob stays with the money in it until"), "{answer}");
     assert!(!retiring.exists());
-    assert_eq!(user(&acl, "key bob").unwrap_err().exit_code(), 2);
+    assert_eq!(user(&acl, "key bob").unwrap_err().code, 2);
 }
 
 #[test]

@@ -1,14 +1,13 @@
-//! Which ACL file the `user` commands read and edit, why they cannot, and edits of it and of the file of old keys beside it, under one lock: that of the ACL file.
+//! Which ACL file the `user` commands read and edit, and edits of it and of the file of old keys beside it, under one lock: that of the ACL file.
 
 use std::path::{Path, PathBuf};
 
-use crate::cli::exit_code::WRONG_USAGE;
-use crate::cli::market_command::MarketCommandError;
+use crate::cli::exit_code::Failure;
 use crate::cli::serve::ConfigurationArguments;
 use crate::config::ConfigError;
 use crate::fs::{FsError, LockedFile, replace_file};
 use crate::lifecycle::retiring_path;
-use crate::market::{Acl, AclEditError, AclError, AclText, RetiringKey, Role};
+use crate::market::{Acl, AclEditError, AclText, RetiringKey, Role};
 
 pub(super) struct Edit {
     acl: LockedFile,
@@ -17,11 +16,11 @@ pub(super) struct Edit {
 }
 
 impl Edit {
-    pub(super) fn open(path: &Path) -> Result<Self, UserFailure> {
+    pub(super) fn open(path: &Path) -> Result<Self, Failure> {
         Ok(Self { acl: LockedFile::open(path)?, is_new: false })
     }
 
-    pub(super) fn create(path: &Path) -> Result<Self, UserFailure> {
+    pub(super) fn create(path: &Path) -> Result<Self, Failure> {
         let (acl, is_new) = LockedFile::open_or_create(path)?;
         Ok(Self { acl, is_new })
     }
@@ -30,16 +29,16 @@ impl Edit {
         self.acl.path()
     }
 
-    pub(super) fn acl(&self) -> Result<Acl, UserFailure> {
+    pub(super) fn acl(&self) -> Result<Acl, Failure> {
         self.edit(|text| Ok(Acl::parse(text.text, text.file).map_err(AclEditError::from)?))
     }
 
     /// Refuses what [`Self::add`] would, and changes nothing.
-    pub(super) fn check_addition(&self, user: &str, role: Role) -> Result<(), UserFailure> {
+    pub(super) fn check_addition(&self, user: &str, role: Role) -> Result<(), Failure> {
         self.with_user(user, role, "key").map(drop)
     }
 
-    fn with_user(&self, user: &str, role: Role, key: &str) -> Result<String, UserFailure> {
+    fn with_user(&self, user: &str, role: Role, key: &str) -> Result<String, Failure> {
         self.edit(|text| Ok(text.with_user(user, role, key)?)).inspect_err(|_| {
             if self.is_new {
                 // A file that stays nonetheless is empty.
@@ -48,15 +47,15 @@ impl Edit {
         })
     }
 
-    pub(super) fn add(&self, user: &str, role: Role, key: &str) -> Result<(), UserFailure> {
+    pub(super) fn add(&self, user: &str, role: Role, key: &str) -> Result<(), Failure> {
         let with = self.with_user(user, role, key)?;
         // A user of this name may have been there before.
         self.keep_old_keys(|old| old.user != user)?;
-        self.acl.replace(&with).map_err(UserFailure::from)
+        Ok(self.acl.replace(&with)?)
     }
 
     /// Returns the role that the user had, and the number of administrators that are left.
-    pub(super) fn remove(&self, user: &str) -> Result<(Role, usize), UserFailure> {
+    pub(super) fn remove(&self, user: &str) -> Result<(Role, usize), Failure> {
         let (without, role) = self.edit(|text| Ok(text.without_user(user)?))?;
         self.acl.replace(&without)?;
         self.keep_old_keys(|old| old.user != user)?;
@@ -71,7 +70,7 @@ impl Edit {
         key: &str,
         old_until_ms: Option<i64>,
         now_ms: i64,
-    ) -> Result<Role, UserFailure> {
+    ) -> Result<Role, Failure> {
         let ((with, old), role) = self.edit(|text| {
             let role = Acl::parse(text.text, text.file).ok().and_then(|acl| acl.get(user).map(|entry| entry.role));
             Ok((text.with_key(user, key)?, role.unwrap_or(Role::User)))
@@ -90,7 +89,7 @@ impl Edit {
         Ok(role)
     }
 
-    fn edit<T>(&self, edit: impl FnOnce(AclText<'_>) -> Result<T, UserFailure>) -> Result<T, UserFailure> {
+    fn edit<T>(&self, edit: impl FnOnce(AclText<'_>) -> Result<T, Failure>) -> Result<T, Failure> {
         let text = self.acl.text()?;
         edit(AclText { text: &text, file: &self.path().display().to_string() })
     }
@@ -100,17 +99,20 @@ impl Edit {
     }
 
     /// The keys that are valid beside those of the file for a while.
-    pub(super) fn old_keys(&self) -> Result<Vec<RetiringKey>, UserFailure> {
+    pub(super) fn old_keys(&self) -> Result<Vec<RetiringKey>, Failure> {
         let path = self.retiring_path();
         let text = match LockedFile::open(&path) {
             Err(error) if error.is_not_found() => return Ok(Vec::new()),
             file => file?.text()?,
         };
         let (keys, errors) = RetiringKey::parse_all(&text, &path.display().to_string());
-        errors.into_iter().next().map_or(Ok(keys), |error| Err(UserFailure::OldKeys(error)))
+        errors
+            .into_iter()
+            .next()
+            .map_or(Ok(keys), |error| Err(Failure::usage(format_args!("{error}; repair the file first"))))
     }
 
-    fn keep_old_keys(&self, keep: impl Fn(&RetiringKey) -> bool) -> Result<(), UserFailure> {
+    fn keep_old_keys(&self, keep: impl Fn(&RetiringKey) -> bool) -> Result<(), Failure> {
         let mut keys = self.old_keys()?;
         let before = keys.len();
         keys.retain(keep);
@@ -118,7 +120,7 @@ impl Edit {
     }
 
     /// Who reads the ACL file reads this, too: mode and owner are the same.
-    fn write_old_keys(&self, keys: &[RetiringKey]) -> Result<(), UserFailure> {
+    fn write_old_keys(&self, keys: &[RetiringKey]) -> Result<(), Failure> {
         let path = self.retiring_path();
         if keys.is_empty() {
             return std::fs::remove_file(&path).map_err(|source| {
@@ -153,55 +155,6 @@ impl AclFileArguments {
         match &self.acl_file {
             Some(path) => Ok(path.clone()),
             None => self.configuration.load_options().acl_file(),
-        }
-    }
-}
-
-/// Why a user cannot be changed; the ACL file is as before.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum UserFailure {
-    #[error("{0}")]
-    Config(#[from] ConfigError),
-    #[error("{0}")]
-    File(#[from] FsError),
-    #[error("{0}")]
-    Edit(#[from] AclEditError),
-    #[error("{0}; repair the file first")]
-    OldKeys(AclError),
-    #[error("{name} is not added, since {by} could not send {query}: {source}")]
-    Queue {
-        /// The new user.
-        name: String,
-        by: String,
-        query: String,
-        /// Why not.
-        source: Box<MarketCommandError>,
-    },
-    #[error("{0}")]
-    Argument(Box<MarketCommandError>),
-    #[error("{user} is no administrator in {}: give one of its administrators by --as", file.display())]
-    NotAdministrator {
-        /// Who would add it.
-        user: String,
-        file: PathBuf,
-    },
-    #[error("no key can be made: {0}")]
-    NoRandomness(getrandom::Error),
-}
-
-impl From<MarketCommandError> for UserFailure {
-    fn from(error: MarketCommandError) -> Self {
-        Self::Argument(Box::new(error))
-    }
-}
-
-impl UserFailure {
-    /// The exit code: 2 for wrong usage or configuration and refused edits, 1 for any other failure.
-    pub(crate) fn exit_code(&self) -> u8 {
-        match self {
-            Self::Config(_) | Self::Edit(_) | Self::OldKeys(_) | Self::NotAdministrator { .. } => WRONG_USAGE,
-            Self::Queue { source, .. } | Self::Argument(source) => source.exit_code(),
-            Self::File(_) | Self::NoRandomness(_) => 1,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `jobtracker user list`: the users of the ACL file, with their roles and what their queues have; never a key.
 
 use crate::api::QueueStatus;
+use crate::cli::exit_code::Failure;
 use crate::cli::market_command::{MarketCommandError, wait_for};
 use crate::cli::market_text::{columns, json, lines};
 use crate::cli::terminal::print_error;
@@ -8,7 +9,7 @@ use crate::client::market::Signer;
 use crate::market::{Acl, Role};
 use crate::model::Credits;
 
-use super::edit::{AclFileArguments, Edit, UserFailure};
+use super::edit::{AclFileArguments, Edit};
 use super::own_queue::market_client;
 
 #[derive(Debug, serde::Serialize)]
@@ -24,7 +25,7 @@ struct UserLine {
 }
 
 /// Lists the users; what the running JobTracker does not say is left out, and why is said.
-pub(super) fn list(file: &AclFileArguments, server: Option<&str>) -> Result<String, UserFailure> {
+pub(super) fn list(file: &AclFileArguments, server: Option<&str>) -> Result<String, Failure> {
     let edit = Edit::open(&file.path()?)?;
     let (acl, old_keys) = (edit.acl()?, edit.old_keys()?);
     let queues = queues(&acl, file, server).unwrap_or_else(|why| {
@@ -51,7 +52,7 @@ fn queues(acl: &Acl, file: &AclFileArguments, server: Option<&str>) -> Result<Ve
     let admins = acl.users().filter_map(|user| Some((user, acl.get(user).filter(|entry| entry.role == Role::Admin)?)));
     let signer = admins.map(|(user, entry)| Signer { user: user.to_owned(), key: entry.key.clone() }).next();
     let signer = signer.ok_or("the file has no administrator to ask for them")?;
-    let client = market_client(server, &file.configuration).map_err(|error| error.to_string())?;
+    let client = market_client(server, &file.configuration).map_err(|error| error.text)?;
     let asked = wait_for(async { Ok(client.queue_statuses(None, &signer).await?) });
     asked.map_err(|error: MarketCommandError| error.to_string())
 }

@@ -2,6 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 
+use crate::cli::exit_code::{Failure, HasExitCode};
 use crate::cli::market_command::{MarketCommandError, wait_for};
 use crate::cli::place::PlaceArguments;
 use crate::cli::queue::allowance_query;
@@ -12,7 +13,7 @@ use crate::client::market::{MarketClient, MarketClientError, Signer};
 use crate::client::signed_query::escaped;
 use crate::market::Role;
 
-use super::edit::{Edit, UserFailure};
+use super::edit::Edit;
 
 /// What the queue of a new user gets.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -42,7 +43,7 @@ pub(super) fn add_queue(
     name: &str,
     edit: &Edit,
     configuration: &ConfigurationArguments,
-) -> Result<(), UserFailure> {
+) -> Result<(), Failure> {
     let OwnQueueArguments { budget, rate, allowance, by, server } = arguments;
     if budget.is_none() && rate.is_none() && allowance.is_empty() {
         return Ok(());
@@ -64,8 +65,8 @@ pub(super) fn add_queue(
                 if query.starts_with("addQueue=") && text.ends_with("exists already") => {}
             Err(source) => {
                 let query = percent_decode_str(query).decode_utf8_lossy().into_owned();
-                let (name, source) = (name.to_owned(), Box::new(source));
-                return Err(UserFailure::Queue { name, by: signer.user, query, source });
+                let text = format!("{name} is not added, since {} could not send {query}: {source}", signer.user);
+                return Err(Failure { code: source.exit_code(), text });
             }
             Ok(_) => {}
         }
@@ -77,20 +78,23 @@ pub(super) fn add_queue(
 pub(super) fn market_client(
     server: Option<&str>,
     configuration: &ConfigurationArguments,
-) -> Result<MarketClient, UserFailure> {
+) -> Result<MarketClient, Failure> {
     let server = server.map(str::to_owned);
     let place = PlaceArguments { server, jobtracker: None, conf: configuration.conf.clone() };
-    Ok(place.find(&configuration.define).map_err(MarketCommandError::from)?.http().market())
+    Ok(place.find(&configuration.define)?.http().market())
 }
 
 /// An administrator with the key in the file.
-fn signer(by: Option<&str>, edit: &Edit) -> Result<Signer, UserFailure> {
+fn signer(by: Option<&str>, edit: &Edit) -> Result<Signer, Failure> {
     let user = match by {
         Some(by) => by.to_owned(),
-        None => SignerArguments::default().user().map_err(MarketCommandError::from)?,
+        None => SignerArguments::default().user()?,
     };
     match edit.acl()?.get(&user).filter(|entry| entry.role == Role::Admin) {
         Some(entry) => Ok(Signer { user, key: entry.key.clone() }),
-        None => Err(UserFailure::NotAdministrator { user, file: edit.path().to_owned() }),
+        None => Err(Failure::usage(format_args!(
+            "{user} is no administrator in {}: give one of its administrators by --as",
+            edit.path().display()
+        ))),
     }
 }

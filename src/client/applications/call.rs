@@ -11,7 +11,7 @@ use crate::market::signature::sign;
 const BASE: &str = "/ws/v1/cluster";
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Call {
+pub(super) struct ApplicationCall {
     pub(super) method: Method,
     /// From the server's root.
     path: String,
@@ -30,7 +30,7 @@ pub(super) struct AddressedCall {
     pub(super) authorization: Option<String>,
 }
 
-impl Call {
+impl ApplicationCall {
     /// A call of an address below `/ws/v1/cluster`, such as `/apps`.
     pub(super) fn new(method: Method, address: &str) -> Self {
         Self {
@@ -82,7 +82,7 @@ mod tests {
     use crate::market::signature::decode_header;
 
     /// The target, and the signature decoded: the document's client leaves a slash as it is, others escape it.
-    fn signed(call: &Call, timestamp_ms: i64) -> (String, Vec<u8>) {
+    fn signed(call: &ApplicationCall, timestamp_ms: i64) -> (String, Vec<u8>) {
         let signer = Signer { user: "alice".to_owned(), key: Key::new("alicekey-abc") };
         let AddressedCall { target, authorization } = call.signed(&signer, timestamp_ms);
         (target, decode_header(&authorization.unwrap()).unwrap())
@@ -90,11 +90,11 @@ mod tests {
 
     #[test]
     fn method_path_query_and_body_are_signed() {
-        let list = Call::new(Method::GET, "/apps");
+        let list = ApplicationCall::new(Method::GET, "/apps");
         assert_eq!(signed(&list, 1_700_000_000_000).1, b"X+FsVfeHCWe7xoaAOfvzy4v7g7A=");
-        let fresh = Call::new(Method::POST, "/apps/new-application");
+        let fresh = ApplicationCall::new(Method::POST, "/apps/new-application");
         assert_eq!(signed(&fresh, 1_700_000_000_002).1, b"bbSjRzl1kljzt0x0q8TqeSOa7+Q=");
-        let allocate = Call::new(Method::POST, "/apps/application_1700000000000_0001/allocate");
+        let allocate = ApplicationCall::new(Method::POST, "/apps/application_1700000000000_0001/allocate");
         let allocate = allocate.with_body(r#"{"attempt":1,"response-id":0}"#.to_owned());
         let (target, authorization) = signed(&allocate, 1_700_000_000_001);
         assert!(
@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn a_signer_and_the_user_who_is_asked_about_have_names_of_their_own() {
-        let call = Call::new(Method::GET, "/apps").of_user("bob");
+        let call = ApplicationCall::new(Method::GET, "/apps").of_user("bob");
         assert_eq!(signed(&call, 1).0, "/ws/v1/cluster/apps?user=bob&user.name=alice&timestamp=1");
         assert_eq!(call.named("alice").target, "/ws/v1/cluster/apps?user=bob&user.name=alice");
     }
 
     #[test]
     fn parameters_are_escaped() {
-        let call = Call::new(Method::GET, "/apps").with("queue", "a&b c");
+        let call = ApplicationCall::new(Method::GET, "/apps").with("queue", "a&b c");
         assert_eq!(call.named("o'brien").target, "/ws/v1/cluster/apps?queue=a%26b%20c&user.name=o%27brien");
     }
 }

@@ -3,9 +3,9 @@
 use hyper::{Method, StatusCode};
 
 use crate::client::http_request::get_bytes;
-use crate::model::{ContainerId, HttpUrl};
+use crate::model::{ContainerId, HttpUrl, named};
 
-use super::call::Call;
+use super::call::ApplicationCall;
 use super::error::ApplicationClientError;
 use super::exchange::ApplicationClient;
 
@@ -24,26 +24,19 @@ pub(crate) struct ContainerLog<'a> {
     container: ContainerId,
     name: LogName,
     /// Where the server has pointed to.
-    place: Option<Place>,
+    place: Option<LogAddress>,
 }
 
 /// An address at a worker, with a ticket that is good for some minutes.
 #[derive(Debug)]
-struct Place {
+struct LogAddress {
     /// `host:port`.
     node: String,
     /// Path and query, without a range.
     target: String,
 }
 
-impl LogName {
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::Stdout => "stdout",
-            Self::Stderr => "stderr",
-        }
-    }
-}
+named!(LogName { Stdout = "stdout", Stderr = "stderr" });
 
 impl<'a> ContainerLog<'a> {
     pub(crate) fn new(client: &'a ApplicationClient, container: ContainerId, name: LogName) -> Self {
@@ -91,10 +84,10 @@ impl<'a> ContainerLog<'a> {
         }
     }
 
-    async fn find(&self) -> Result<Place, ApplicationClientError> {
+    async fn find(&self) -> Result<LogAddress, ApplicationClientError> {
         let Self { container, name, .. } = self;
         let address = format!("/containers/{container}/logs/{}", name.name());
-        let answer = self.client.send(&Call::new(Method::GET, &address)).await?;
+        let answer = self.client.send(&ApplicationCall::new(Method::GET, &address)).await?;
         let invalid = || ApplicationClientError::InvalidAnswer {
             server: self.client.server().to_owned(),
             reason: format!("no place of the logs of {container}"),
@@ -107,13 +100,13 @@ impl<'a> ContainerLog<'a> {
     }
 }
 
-fn place_in(location: &str) -> Option<Place> {
+fn place_in(location: &str) -> Option<LogAddress> {
     let url = HttpUrl::parse(location).ok()?;
     let target = url.path_and_query();
     let (path, query) = target.split_once('?')?;
     let is_range = |parameter: &&str| ["start=", "end="].iter().any(|name| parameter.starts_with(name));
     let parameters: Vec<&str> = query.split('&').filter(|parameter| !is_range(parameter)).collect();
-    Some(Place { node: url.host_header().to_owned(), target: format!("{path}?{}", parameters.join("&")) })
+    Some(LogAddress { node: url.host_header().to_owned(), target: format!("{path}?{}", parameters.join("&")) })
 }
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use tokio::time::sleep;
 use crate::client::http_request::{BytesAnswer, HttpError, send_json};
 use crate::client::market::{Signer, used_timestamp_in};
 
-use super::call::Call;
+use super::call::ApplicationCall;
 use super::error::{ApplicationClientError, Problem};
 
 /// Signatures for one call: other programs of the user may use its timestamps, many where a script starts many.
@@ -82,7 +82,7 @@ impl ApplicationClient {
     }
 
     /// Sends a call, again if its answer is lost, and reads the answer.
-    pub(super) async fn ask<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ApplicationClientError> {
+    pub(super) async fn ask<T: DeserializeOwned>(&self, call: &ApplicationCall) -> Result<T, ApplicationClientError> {
         let answer = self.send(call).await?;
         self.read(&answer.body)
     }
@@ -95,7 +95,7 @@ impl ApplicationClient {
     }
 
     /// Sends a call, again if its answer is lost. A server that has never answered must be there at once, unless its start is awaited.
-    pub(super) async fn send(&self, call: &Call) -> Result<BytesAnswer, ApplicationClientError> {
+    pub(super) async fn send(&self, call: &ApplicationCall) -> Result<BytesAnswer, ApplicationClientError> {
         let mut repeats = 0;
         loop {
             let error = match self.send_once(call).await {
@@ -113,7 +113,7 @@ impl ApplicationClient {
     }
 
     /// Sends a call once, but again under another timestamp if only this was refused.
-    pub(super) async fn send_once(&self, call: &Call) -> Result<BytesAnswer, ApplicationClientError> {
+    pub(super) async fn send_once(&self, call: &ApplicationCall) -> Result<BytesAnswer, ApplicationClientError> {
         let Some(signer) = self.signer.as_ref().filter(|_| !self.is_believed.load(Ordering::Relaxed)) else {
             return self.checked(self.exchange(call, None).await?);
         };
@@ -142,7 +142,7 @@ impl ApplicationClient {
 
     async fn exchange(
         &self,
-        call: &Call,
+        call: &ApplicationCall,
         signature: Option<(&Signer, i64)>,
     ) -> Result<BytesAnswer, ApplicationClientError> {
         let addressed = match signature {

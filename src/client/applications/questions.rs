@@ -10,7 +10,7 @@ use crate::api::applications::{ApplicationReport, ApplicationState, ContainerRep
 use crate::client::http_request::BytesAnswer;
 use crate::model::{ApplicationId, ContainerId};
 
-use super::call::Call;
+use super::call::ApplicationCall;
 use super::error::ApplicationClientError;
 use super::exchange::ApplicationClient;
 use super::submission::RunSubmission;
@@ -45,7 +45,7 @@ struct NewId {
 }
 
 #[derive(Deserialize)]
-struct Applications {
+struct ApplicationPage {
     apps: ApplicationList,
     next: Option<ApplicationId>,
 }
@@ -95,7 +95,7 @@ impl ApplicationClient {
     /// # Errors
     /// [`ApplicationClientError`]
     pub async fn new_id(&self) -> Result<ApplicationId, ApplicationClientError> {
-        let NewId { application_id } = self.ask(&Call::new(Method::POST, "/apps/new-application")).await?;
+        let NewId { application_id } = self.ask(&ApplicationCall::new(Method::POST, "/apps/new-application")).await?;
         Ok(application_id)
     }
 
@@ -108,7 +108,7 @@ impl ApplicationClient {
             server: self.server().to_owned(),
             reason: error.to_string(),
         })?;
-        self.send(&Call::new(Method::POST, "/apps").with_body(body)).await.map(drop)
+        self.send(&ApplicationCall::new(Method::POST, "/apps").with_body(body)).await.map(drop)
     }
 
     /// Applications, newest first.
@@ -121,7 +121,7 @@ impl ApplicationClient {
         let mut after = None;
         loop {
             let at_once = (limit - found.len()).min(MOST_AT_ONCE);
-            let mut call = Call::new(Method::GET, "/apps").with("limit", &at_once.max(1).to_string());
+            let mut call = ApplicationCall::new(Method::GET, "/apps").with("limit", &at_once.max(1).to_string());
             if !states.is_empty() {
                 let names: Vec<&str> = states.iter().map(|state| state.name()).collect();
                 call = call.with("states", &names.join(","));
@@ -135,7 +135,7 @@ impl ApplicationClient {
             if let Some(after) = after {
                 call = call.with("after", &ApplicationId::to_string(&after));
             }
-            let Applications { apps, next } = self.ask(&call).await?;
+            let ApplicationPage { apps, next } = self.ask(&call).await?;
             found.extend(apps.app);
             found.truncate(*limit);
             after = next;
@@ -155,8 +155,8 @@ impl ApplicationClient {
     }
 
     /// The call for a report, which the server answers once the version is another than the one known, or the time is over.
-    fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> Call {
-        let call = Call::new(Method::GET, &format!("/apps/{id}"));
+    fn report_call(id: ApplicationId, known: Option<(u64, u64)>) -> ApplicationCall {
+        let call = ApplicationCall::new(Method::GET, &format!("/apps/{id}"));
         match known {
             None => call,
             Some((version, wait_ms)) => {
@@ -182,7 +182,7 @@ impl ApplicationClient {
         let mut after: Option<ContainerId> = None;
         loop {
             let at_once = if item.is_some() { MOST_AT_ONCE } else { (limit - found.len()).min(MOST_AT_ONCE) };
-            let mut call = Call::new(Method::GET, &format!("/apps/{id}/containers"));
+            let mut call = ApplicationCall::new(Method::GET, &format!("/apps/{id}/containers"));
             call = call.with("limit", &at_once.max(1).to_string());
             if failed_only {
                 call = call.with("failed", "true");
@@ -203,7 +203,8 @@ impl ApplicationClient {
 
     /// One container.
     pub(crate) async fn container(&self, id: ContainerId) -> Result<ContainerReport, ApplicationClientError> {
-        let OneContainer { container } = self.ask(&Call::new(Method::GET, &format!("/containers/{id}"))).await?;
+        let OneContainer { container } =
+            self.ask(&ApplicationCall::new(Method::GET, &format!("/containers/{id}"))).await?;
         Ok(container)
     }
 
@@ -212,7 +213,8 @@ impl ApplicationClient {
     /// # Errors
     /// [`ApplicationClientError`]
     pub async fn kill(&self, id: ApplicationId) -> Result<KillOutcome, ApplicationClientError> {
-        let call = Call::new(Method::PUT, &format!("/apps/{id}/state")).with_body(r#"{"state":"KILLED"}"#.to_owned());
+        let call = ApplicationCall::new(Method::PUT, &format!("/apps/{id}/state"))
+            .with_body(r#"{"state":"KILLED"}"#.to_owned());
         let answer = self.send(&call).await?;
         let StateAnswer { state } = self.read(&answer.body)?;
         Ok(KillOutcome { state, is_ending: answer.status == StatusCode::ACCEPTED })

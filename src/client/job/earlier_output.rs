@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-use crate::fs::{Entry, EntryKind, EntryOwner, FileSystem, FileSystems, FileUri, FsError, ListBound};
+use crate::fs::{EntryKind, EntryOwner, FileSystem, FileSystems, FileUri, FolderEntry, FsError, ListBound};
 
 /// Why a directory is not replaced.
 #[derive(Debug, Error)]
@@ -57,7 +57,7 @@ impl EarlierOutput {
             Some(status) if status.kind == EntryKind::File => return Err(unknown(output)),
             Some(status) => check_owner(&files, output, &status.owner)?,
         }
-        for Entry { name, status } in files.entries(output, ListBound::OF_USER).map_err(failed("read", output))? {
+        for FolderEntry { name, status } in files.entries(output, ListBound::OF_USER).map_err(failed("read", output))? {
             let name = name.to_string_lossy();
             let path = output.join(&name).map_err(|_| unknown(output))?;
             check_owner(&files, &path, &status.owner)?;

@@ -185,7 +185,6 @@ fn first_words(message: &str) -> &str {
 }
 
 /// A denial by a queue's access list names the key of the list in place of Hadoop's command, which this program has not.
-#[must_use]
 pub(crate) fn with_key_of_list(text: String) -> String {
     let Some((denial, _)) = text.split_once("Please run \"hadoop queue -showacls\"") else { return text };
     let denial = denial.trim_end().trim_end_matches('.');

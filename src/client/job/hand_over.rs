@@ -7,7 +7,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::api::UploadRules;
-use crate::client::market::{JobFile, MarketClient, MarketClientError, Signer};
+use crate::client::market::{MarketClient, MarketClientError, Signer, UploadedFile};
 use crate::fs::FileUri;
 use crate::model::JobId;
 
@@ -74,7 +74,7 @@ impl HandOver {
         }
         for (path, _) in files {
             let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-            let sent = self.web.upload(JobFile { job, name, path: &path }, user, signer).await;
+            let sent = self.web.upload(UploadedFile { job, name, path: &path }, user, signer).await;
             sent.map_err(|error| failed(name, error, signer.is_some()))?;
         }
         Ok(())

@@ -7,7 +7,9 @@ use std::path::PathBuf;
 
 use glob::MatchOptions;
 
-use crate::fs::{Entry, EntryKind, EntryStatus, FileSystem, FileSystems, FileUri, FileUriError, FsError, ListBound};
+use crate::fs::{
+    EntryKind, EntryStatus, FileSystem, FileSystems, FileUri, FileUriError, FolderEntry, FsError, ListBound,
+};
 
 use super::split::{FileBlocks, InputFile};
 
@@ -75,7 +77,7 @@ fn input_file(files: &FileSystem, path: &FileUri, status: &EntryStatus) -> Resul
 }
 
 fn add_files_in(files: &FileSystem, folder: &FileUri, found: &mut Vec<InputFile>) -> Result<(), InputError> {
-    for Entry { name, status } in files.entries(folder, ListBound::OF_USER).map_err(unreadable(folder))? {
+    for FolderEntry { name, status } in files.entries(folder, ListBound::OF_USER).map_err(unreadable(folder))? {
         let name = utf8(folder, &name)?;
         if is_hidden(name) {
             continue;

@@ -183,12 +183,12 @@ struct FileBlock {
 }
 
 /// How many bytes of a split a machine or a rack has.
-struct Share<'a> {
+struct HostShare<'a> {
     name: &'a str,
     bytes: u64,
     blocks: BTreeSet<usize>,
     /// Of a rack.
-    hosts: Vec<Share<'a>>,
+    hosts: Vec<HostShare<'a>>,
 }
 
 impl FileBlocks {
@@ -213,7 +213,7 @@ impl FileBlocks {
         if end_bytes <= end_of(block) {
             return block.hosts.clone();
         }
-        let mut racks: Vec<Share<'_>> = Vec::new();
+        let mut racks: Vec<HostShare<'_>> = Vec::new();
         let mut most = 0;
         for (number, block) in blocks.iter().enumerate() {
             if block.place.offset_bytes >= end_bytes {
@@ -228,7 +228,7 @@ impl FileBlocks {
                 share_of(&mut rack.hosts, name).add(number, bytes);
             }
         }
-        let by_bytes = |shares: &mut Vec<Share<'_>>| shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
+        let by_bytes = |shares: &mut Vec<HostShare<'_>>| shares.sort_by_key(|share| std::cmp::Reverse(share.bytes));
         by_bytes(&mut racks);
         racks.iter_mut().for_each(|rack| by_bytes(&mut rack.hosts));
         let names = racks.iter().flat_map(|rack| &rack.hosts).map(|host| without_port(host.name).to_owned());
@@ -236,7 +236,7 @@ impl FileBlocks {
     }
 }
 
-impl Share<'_> {
+impl HostShare<'_> {
     /// Counts a block once, however often it is named.
     fn add(&mut self, block: usize, bytes: u64) {
         if self.blocks.insert(block) {
@@ -245,9 +245,9 @@ impl Share<'_> {
     }
 }
 
-fn share_of<'a, 'b>(shares: &'b mut Vec<Share<'a>>, name: &'a str) -> &'b mut Share<'a> {
+fn share_of<'a, 'b>(shares: &'b mut Vec<HostShare<'a>>, name: &'a str) -> &'b mut HostShare<'a> {
     let at = shares.iter().position(|share| share.name == name).unwrap_or_else(|| {
-        shares.push(Share { name, bytes: 0, blocks: BTreeSet::new(), hosts: Vec::new() });
+        shares.push(HostShare { name, bytes: 0, blocks: BTreeSet::new(), hosts: Vec::new() });
         shares.len() - 1
     });
     &mut shares[at]

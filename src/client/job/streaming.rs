@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use crate::config::keys;
 use crate::config::keys::Key;
 use crate::fs::{FileUri, ScriptFault, script_fault};
-use crate::model::edit_distance;
+use crate::model::{edit_distance, named};
 use crate::streaming::command_line::unclosed_quote;
 
 /// Processing of the map output.
@@ -106,13 +106,11 @@ pub(crate) fn shell_word(command: &str) -> Option<&str> {
 
 impl ShippedFile {
     /// A file under its own name.
-    #[must_use]
     pub(crate) fn new(path: PathBuf) -> Self {
         Self { path, name: None }
     }
 
     /// Parses `PATH` or `PATH#NAME`; a file whose own name has the `#` is that file.
-    #[must_use]
     pub(crate) fn parse(text: &str) -> Self {
         match text.rsplit_once('#') {
             Some((path, name)) if !Path::new(text).exists() && !path.is_empty() && !name.is_empty() => {
@@ -132,7 +130,6 @@ impl Reducer {
     const IDENTITY: &str = "org.apache.hadoop.mapred.lib.IdentityReducer";
 
     /// Parses the stock tool's argument: `NONE`, here in small letters too, `aggregate`, the identity's class name, or a command.
-    #[must_use]
     pub(crate) fn parse(text: &str) -> Self {
         match text {
             none if none.eq_ignore_ascii_case("NONE") => Self::None,
@@ -175,6 +172,9 @@ impl InputFormat {
     }
 }
 
+// The begins of the names of its classes.
+named!(RecordForm { Text = "Text", RawBytes = "RawBytes", TypedBytes = "TypedBytes" });
+
 impl RecordForm {
     /// What a property names; text if it is not set. What is none is refused with the other values of the job.
     fn of(properties: &BTreeMap<String, String>, key: &Key) -> Self {
@@ -182,15 +182,6 @@ impl RecordForm {
             Some("rawbytes") => Self::RawBytes,
             Some("typedbytes") => Self::TypedBytes,
             _ => Self::Text,
-        }
-    }
-
-    /// Begin of the names of its classes.
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Text => "Text",
-            Self::RawBytes => "RawBytes",
-            Self::TypedBytes => "TypedBytes",
         }
     }
 

@@ -107,7 +107,6 @@ impl JobLine {
     }
 
     /// The tasks of a kind: those that failed, which Hadoop reports as killed, apart from those that were stopped when the job ended.
-    #[must_use]
     pub(crate) fn tally_at_end(&self, kind: Kind, tally: TaskTally) -> TaskTally {
         match self.state {
             // All that has not finished is stopped with it.

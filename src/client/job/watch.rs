@@ -41,14 +41,14 @@ pub(crate) struct JobProgress {
     pub(crate) reduce: TaskTally,
     /// Number of failed attempts.
     pub(crate) failed_attempts: u32,
-    pub(crate) cost: JobCost,
+    pub(crate) cost: JobCostState,
 }
 
 /// Reads the signer, if there is a key.
 pub(crate) type ReadSigner = dyn Fn() -> Option<Signer> + Send + Sync;
 
 #[derive(Clone)]
-pub(crate) struct CostSource {
+pub(crate) struct JobCostSource {
     pub(crate) market: MarketClient,
     /// The signer, read before each request: its key may be replaced while a job is followed. Not needed without a market.
     pub(crate) signer: Arc<ReadSigner>,
@@ -57,7 +57,7 @@ pub(crate) struct CostSource {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) enum JobCost {
+pub(crate) enum JobCostState {
     /// There is no market.
     #[default]
     None,
@@ -88,27 +88,27 @@ const RECONNECT_PAUSE: Duration = Duration::from_millis(500);
 const WORKERS_PAUSE: Duration = Duration::from_secs(5);
 const EVENTS_AT_ONCE: u32 = 10_000;
 
-impl CostSource {
+impl JobCostSource {
     /// The cost of a job up to the last tick, after what was known of it. A cost that cannot be read any more is unknown, never
     /// the last one read.
-    pub(crate) async fn cost_of(&self, job: JobId, known: &JobCost) -> JobCost {
+    pub(crate) async fn cost_of(&self, job: JobId, known: &JobCostState) -> JobCostState {
         self.explained(job, known).await.0
     }
 
     /// Why nothing of a job will run soon that has just been submitted: its queue bids, and cannot pay.
     pub(crate) async fn why_unpaid(&self, job: JobId) -> Option<String> {
-        let (_, reasons) = self.explained(job, &JobCost::None).await;
+        let (_, reasons) = self.explained(job, &JobCostState::None).await;
         unpaid(&reasons).map(ToString::to_string)
     }
 
     /// The cost, and why the job has no more slots, as far as the server says.
-    async fn explained(&self, job: JobId, known: &JobCost) -> (JobCost, Vec<PendingReason>) {
+    async fn explained(&self, job: JobId, known: &JobCostState) -> (JobCostState, Vec<PendingReason>) {
         let job = job.to_string();
         let signer = (self.signer)();
         let asked = timeout(COST_TIMEOUT, self.market.explain(&job, signer.as_ref())).await;
         match asked {
             Ok(Ok(explanation)) => {
-                let cost = explanation.cost.map_or(JobCost::None, |c| JobCost::UpToLastTick(c.to_string()));
+                let cost = explanation.cost.map_or(JobCostState::None, |c| JobCostState::UpToLastTick(c.to_string()));
                 (cost, explanation.why)
             }
             refused => (self.unknown_cost(refused, signer.is_some(), known), Vec::new()),
@@ -119,29 +119,29 @@ impl CostSource {
         &self,
         refused: Result<Result<T, MarketClientError>, Elapsed>,
         is_signed: bool,
-        known: &JobCost,
-    ) -> JobCost {
+        known: &JobCostState,
+    ) -> JobCostState {
         let reason = match refused {
-            Ok(Ok(_)) => return JobCost::None,
+            Ok(Ok(_)) => return JobCostState::None,
             // Who cannot sign sees no cost; who signs in vain sees why.
-            Ok(Err(MarketClientError::Denied { .. })) if !is_signed && *known == JobCost::None => {
-                return JobCost::None;
+            Ok(Err(MarketClientError::Denied { .. })) if !is_signed && *known == JobCostState::None => {
+                return JobCostState::None;
             }
             Ok(Err(error @ MarketClientError::Denied { .. })) => error.to_string(),
             // No JobTracker of Java has a market.
-            _ if *known == JobCost::None => return JobCost::None,
+            _ if *known == JobCostState::None => return JobCostState::None,
             Ok(Err(error)) => error.to_string(),
             Err(_) => format!("no answer within {} s", COST_TIMEOUT.as_secs()),
         };
         let since_ms = match known {
-            JobCost::Unknown { since_ms, .. } => *since_ms,
-            JobCost::None | JobCost::UpToLastTick(_) => (self.wall_ms)(),
+            JobCostState::Unknown { since_ms, .. } => *since_ms,
+            JobCostState::None | JobCostState::UpToLastTick(_) => (self.wall_ms)(),
         };
-        JobCost::Unknown { since_ms, reason }
+        JobCostState::Unknown { since_ms, reason }
     }
 }
 
-impl fmt::Debug for CostSource {
+impl fmt::Debug for JobCostSource {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("CostSource").field("market", &self.market).finish_non_exhaustive()
     }
@@ -152,7 +152,7 @@ impl fmt::Debug for CostSource {
 pub(crate) async fn watch(
     jobtracker: &mut JobTrackerClient,
     job: JobId,
-    costs: Option<&CostSource>,
+    costs: Option<&JobCostSource>,
     report: &mut impl FnMut(JobUpdate),
 ) -> Result<JobProgress, JobClientError> {
     let mut watch = Watch {
@@ -160,7 +160,7 @@ pub(crate) async fn watch(
         costs,
         events: 0,
         failed_attempts: 0,
-        cost: JobCost::None,
+        cost: JobCostState::None,
         next_cost: Instant::now(),
         tallies: None,
         next_workers: Some(Instant::now() + WORKERS_PAUSE),
@@ -200,11 +200,11 @@ pub(crate) async fn watch(
 
 struct Watch<'a> {
     job: JobId,
-    costs: Option<&'a CostSource>,
+    costs: Option<&'a JobCostSource>,
     /// Number of events read.
     events: u32,
     failed_attempts: u32,
-    cost: JobCost,
+    cost: JobCostState,
     next_cost: Instant,
     /// When workers are counted next; never again once their absence is reported.
     next_workers: Option<Instant>,
@@ -346,7 +346,7 @@ mod tests {
             costs: None,
             events: 0,
             failed_attempts: 0,
-            cost: JobCost::None,
+            cost: JobCostState::None,
             next_cost: begin + COST_PAUSE,
             tallies: None,
             next_workers: None,

@@ -77,7 +77,7 @@ impl MarketAnswer {
     pub fn parse(text: &str) -> Result<MarketAnswer, AnswerError> {
         let wrong = |error: &dyn std::fmt::Display| AnswerError(error.to_string());
         let mut reader = Reader::from_str(text);
-        let mut walk = Walk::default();
+        let mut walk = AnswerParser::default();
         loop {
             match reader.read_event().map_err(|error| wrong(&error))? {
                 Event::Start(element) => walk.open(&element)?,
@@ -103,7 +103,7 @@ impl MarketAnswer {
 }
 
 #[derive(Default)]
-struct Walk {
+struct AnswerParser {
     answer: MarketAnswer,
     content: String,
     has_frame: bool,
@@ -112,7 +112,7 @@ struct Walk {
     quote: Option<QuoteLine>,
 }
 
-impl Walk {
+impl AnswerParser {
     fn open(&mut self, element: &BytesStart<'_>) -> Result<(), AnswerError> {
         self.content.clear();
         match element.name().as_ref() {

@@ -18,7 +18,7 @@ use crate::client::http_request::{HttpAnswer, post_body};
 use crate::client::signed_query::{SignedQuery, escaped};
 use crate::model::JobId;
 
-use super::{MOST_AHEAD_MS, MOST_SIGNATURES, MarketClient, MarketClientError, Signer, used_ms};
+use super::{MarketClient, MarketClientError, Signer, TriedTimes};
 
 const UPLOAD: &str = "/scheduler/upload";
 /// Read at once, bytes.
@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 128 << 10;
 const MOST_RETRIES: usize = 60;
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct JobFile<'a> {
+pub(crate) struct UploadedFile<'a> {
     pub(crate) job: JobId,
     pub(crate) name: &'a str,
     /// Where it lies.
@@ -35,7 +35,7 @@ pub(crate) struct JobFile<'a> {
 }
 
 /// The content of a file, as it was when its digest was made.
-struct FileBody {
+struct UploadBody {
     file: File,
     left_bytes: u64,
 }
@@ -50,18 +50,18 @@ impl MarketClient {
     /// answer: a file that comes again replaces the first.
     pub(crate) async fn upload(
         &self,
-        file: JobFile<'_>,
+        file: UploadedFile<'_>,
         user: &str,
         signer: Option<&Signer>,
     ) -> Result<(), MarketClientError> {
-        let JobFile { job, name, path } = file;
+        let UploadedFile { job, name, path } = file;
         let unreadable =
             |error: io::Error| MarketClientError::Refused(format!("cannot read {}: {error}", path.display()));
         let FileDigest { sha256: digest, bytes, .. } = FileDigest::of(path).map_err(unreadable)?;
         let query = format!("job={job}&name={}&sha256={digest}", escaped(name));
         let mut retries = 0;
         loop {
-            let body = || open_file(path).map(|file| FileBody { file, left_bytes: bytes }).map_err(unreadable);
+            let body = || open_file(path).map(|file| UploadBody { file, left_bytes: bytes }).map_err(unreadable);
             let sent = self.send_file(&query, user, signer, &body).await;
             let failed = match sent {
                 Ok(answer) if answer.status.is_success() => return Ok(()),
@@ -95,7 +95,7 @@ impl MarketClient {
         query: &str,
         user: &str,
         signer: Option<&Signer>,
-        body: &impl Fn() -> Result<FileBody, MarketClientError>,
+        body: &impl Fn() -> Result<UploadBody, MarketClientError>,
     ) -> Result<HttpAnswer, MarketClientError> {
         let time = match signer {
             Some(signer) => match self.request("time").await {
@@ -112,24 +112,18 @@ impl MarketClient {
         let Some((signer, time_ms)) = time else {
             return post(format!("{UPLOAD}?{query}&user.name={}", escaped(user)), None).await;
         };
-        let mut timestamp_ms = time_ms;
-        let mut signatures = 1;
+        let mut times = TriedTimes::from(time_ms);
         loop {
-            let signed = SignedQuery::new(query, &signer.user, timestamp_ms, &signer.key)?;
+            let signed = SignedQuery::new(query, &signer.user, times.next_ms, &signer.key)?;
             let answer = post(format!("{UPLOAD}?{}", signed.query), Some(&signed.authorization)).await?;
-            let is_near = |last_ms: &i64| last_ms.saturating_sub(time_ms) < MOST_AHEAD_MS;
-            match used_ms(&answer).filter(is_near) {
-                Some(last_ms) if signatures < MOST_SIGNATURES => {
-                    timestamp_ms = last_ms.saturating_add(1).max(timestamp_ms);
-                }
-                _ => return Ok(answer),
+            if !times.has_later(&answer) {
+                return Ok(answer);
             }
-            signatures += 1;
         }
     }
 }
 
-impl Body for FileBody {
+impl Body for UploadBody {
     type Data = Bytes;
     type Error = io::Error;
 

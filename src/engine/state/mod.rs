@@ -35,10 +35,9 @@ pub use access_list::Caller;
 pub(crate) use access_list::{allows, names_groups, written};
 pub(crate) use applications::{
     Application, ApplicationRefusal, Applications, BeatNotes, BodyFault, CachedReport, CallResult, ContainerCost,
-    ContainerFilter, ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items,
-    Launched, LoweredRows, MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication,
-    RowPage, STEP_BYTES, Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WorkerPlace, is_master,
-    report_stored, shown_id,
+    ContainerFilter, ContainerTotals, EndClass, Headroom, ItemStanding, ItemTrouble, Items, Launched, LoweredRows,
+    MeasuredUse, NewApplication, NoFirstBeat, ReportTerms, RequestRow, RestoredApplication, RowPage, STEP_BYTES,
+    Standing, SubmittedApplication, TypeLaunch, UNUSED_ID_MS, WorkerPlace, is_master, report_stored, shown_id,
 };
 pub use applications::{ApplicationChange, ApplicationTallies, Container};
 #[cfg(test)]

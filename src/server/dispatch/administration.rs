@@ -5,7 +5,7 @@ use std::rc::Rc;
 use crate::config::ConfigError;
 use crate::config::settings::{LoadOptions, reread};
 use crate::engine::{Caller, Event, HostLists, PolicyConfig, QueueConfig, Refusal};
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
 use crate::server::engine_config::{host_lists, reread_policy, scheduler_class};
@@ -72,7 +72,7 @@ impl Dispatcher {
                 self.refreshes.groups.run(&self.owner, (caller, pending), move |caller| {
                     this.forget_groups();
                     tracing::info!("{caller} discarded the cached groups of all users");
-                    std::future::ready((Answer::Value(Value::Void), FactNumber::default()))
+                    std::future::ready((CallAnswer::Value(Value::Void), FactNumber::default()))
                 });
             }
             RefreshUserMappingsCall::RefreshSuperUserGroupsConfiguration => {
@@ -149,7 +149,7 @@ impl Dispatcher {
             Ok(Err(text)) => Refusal::Invalid(text).into(),
             Err(error) => RemoteError::io(format_args!("the JobTracker failed internally: {error}")),
         };
-        (Answer::Error(error), FactNumber::default())
+        (CallAnswer::Error(error), FactNumber::default())
     }
 }
 
@@ -161,14 +161,14 @@ async fn reread_rules<T: Send + 'static>(
     let answer = match tokio::task::spawn_blocking(read).await {
         Ok(Ok(found)) => {
             apply(found);
-            Answer::Value(Value::Void)
+            CallAnswer::Value(Value::Void)
         }
         Ok(Err(error)) => {
             let text = unchanged(error);
             tracing::warn!("{text}");
-            Answer::Error(RemoteError::io(text))
+            CallAnswer::Error(RemoteError::io(text))
         }
-        Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
+        Err(error) => CallAnswer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
     };
     (answer, FactNumber::default())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::api::{BeatAnswer, BeatContainerState, MOST_HELD_BEAT_MS, WorkerBeat};
 use crate::engine::{BeatReply, Event, Reply, WorkerBeatEvent};
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::answer::answer_of;
 use crate::store::FaultPoint;
@@ -125,7 +125,7 @@ impl Dispatcher {
         match reply {
             Reply::Beat(BeatReply::Answer(answer)) => self.answer_beat(pending, &answer, wait_for),
             Reply::Beat(BeatReply::Refused(refusal)) => {
-                self.owner.answer(pending, Answer::Error(RemoteError::io(refusal)), wait_for);
+                self.owner.answer(pending, CallAnswer::Error(RemoteError::io(refusal)), wait_for);
             }
             reply => self.owner.answer(pending, answer_of(reply), wait_for),
         }
@@ -133,8 +133,8 @@ impl Dispatcher {
 
     fn answer_beat(&self, pending: PendingCall, answer: &BeatAnswer, wait_for: FactNumber) {
         let answer = match serde_json::to_string(answer) {
-            Ok(answer) => Answer::Value(Value::Text(Text(answer))),
-            Err(error) => Answer::Error(RemoteError::io(error)),
+            Ok(answer) => CallAnswer::Value(Value::Text(Text(answer))),
+            Err(error) => CallAnswer::Error(RemoteError::io(error)),
         };
         self.owner.answer(pending, answer, wait_for);
     }

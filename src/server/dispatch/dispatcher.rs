@@ -11,7 +11,9 @@ use crate::config::Settings;
 use crate::config::service_policy::ServicePolicy;
 use crate::config::settings::{LoadOptions, ProxyUsers};
 use crate::engine::{Caller, Engine, Event, Read, Refusal, Reply};
-use crate::ipc::{Answer, ConnectionCheck, Introduced, LocalCalls, PendingCall, RemoteError, Service, served_protocol};
+use crate::ipc::{
+    CallAnswer, ConnectionCheck, Introduced, LocalCalls, PendingCall, RemoteError, Service, served_protocol,
+};
 use crate::mapreduce::JobSpec;
 use crate::model::{FactNumber, JobId};
 use crate::server::admission::TrackerAdmission;
@@ -171,7 +173,7 @@ impl Dispatcher {
         ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
         value: impl Fn(T) -> Value + 'static,
     ) {
-        self.show_answer(pending, ask, move |read| Answer::Value(value(read)));
+        self.show_answer(pending, ask, move |read| CallAnswer::Value(value(read)));
     }
 
     /// As [`Self::show_if_allowed`], where the value may be an error too.
@@ -179,11 +181,11 @@ impl Dispatcher {
         self: &Rc<Self>,
         pending: PendingCall,
         ask: impl Fn(&Engine) -> Result<Read<T>, E> + 'static,
-        answer_of: impl Fn(T) -> Answer + 'static,
+        answer_of: impl Fn(T) -> CallAnswer + 'static,
     ) {
         let (answer, wait_for) = match self.owner.with_engine(&ask) {
             Ok(read) => (answer_of(read.value), read.wait_for),
-            Err(error) => (Answer::Error(error.into()), FactNumber::default()),
+            Err(error) => (CallAnswer::Error(error.into()), FactNumber::default()),
         };
         // Weak: the owner keeps this closure, and the dispatcher keeps the owner.
         let this = Rc::downgrade(self);
@@ -201,11 +203,11 @@ impl Dispatcher {
 
     /// Answers with a value that needs no engine.
     pub(super) fn answer_value(&self, pending: PendingCall, value: Value) {
-        self.owner.answer(pending, Answer::Value(value), FactNumber::default());
+        self.owner.answer(pending, CallAnswer::Value(value), FactNumber::default());
     }
 
     pub(super) fn refuse(&self, pending: PendingCall, error: RemoteError) {
-        self.owner.answer(pending, Answer::Error(error), FactNumber::default());
+        self.owner.answer(pending, CallAnswer::Error(error), FactNumber::default());
     }
 
     /// Refuses a call about something that is not supported.

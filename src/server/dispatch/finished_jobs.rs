@@ -4,7 +4,7 @@
 use std::rc::Rc;
 
 use crate::engine::TaskReportKind;
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, FactNumber, JobId};
 use crate::server::owner::Owner;
@@ -34,8 +34,8 @@ pub(super) fn answer(
         let answer = match tokio::task::spawn_blocking(read).await {
             // Everything read is durable.
             Ok(Ok(response)) => return pending.answer_encoded(response),
-            Ok(Err(error)) => Answer::Error(RemoteError::io(error)),
-            Err(error) => Answer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
+            Ok(Err(error)) => CallAnswer::Error(RemoteError::io(error)),
+            Err(error) => CallAnswer::Error(RemoteError::io(format_args!("the JobTracker failed internally: {error}"))),
         };
         owner.answer(pending, answer, FactNumber::default());
     });

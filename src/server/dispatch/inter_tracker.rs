@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use crate::engine::{ConnectionStatus, Engine, Event, HeartbeatAnswer, Refusal, Reply};
-use crate::ipc::{Answer, PendingCall};
+use crate::ipc::{CallAnswer, PendingCall};
 use crate::model::FactNumber;
 use crate::server::admission::Admitted;
 use crate::server::answer::answer_of;
@@ -69,7 +69,7 @@ impl Dispatcher {
         let event = Event::Heartbeat { request, connection: pending.connection(), address: Some(pending.address()) };
         let (reply, wait_for) = self.owner.step_from(pending.address(), event);
         let answer = match reply {
-            Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => Answer::Value(Value::Heartbeat(response)),
+            Reply::Heartbeat(HeartbeatAnswer::Fresh(response)) => CallAnswer::Value(Value::Heartbeat(response)),
             Reply::Refused(refusal) if !matches!(refusal, Refusal::DisallowedTracker(_)) => {
                 // After an error the tracker would retry at once. Without an answer it stays quiet until an operator
                 // looks.

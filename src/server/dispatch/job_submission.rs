@@ -9,7 +9,7 @@ use crate::engine::{
     Caller, DELEGATION_KEY_BYTES, DelegationCall, DelegationRequest, Engine, Event, LongRead, ReadProgress, Refusal,
     Slice, TaskReportKind, WantedJobs,
 };
-use crate::ipc::{Answer, PartedAnswer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PartedAnswer, PendingCall, RemoteError};
 use crate::mapreduce::Job;
 use crate::model::{AttemptId, JobId, Kind};
 use crate::scheduler::AppId;
@@ -199,8 +199,8 @@ impl Dispatcher {
             let is_refused = this.owner.with_engine(|engine| ask(engine).is_err());
             this.audit_view("VIEW_JOB_COUNTERS", id, &pending, is_refused);
             this.show_answer(pending, ask, |counters| match counters {
-                Ok(counters) => Answer::Value(Value::Counters(counters)),
-                Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
+                Ok(counters) => CallAnswer::Value(Value::Counters(counters)),
+                Err(exceeded) => CallAnswer::Error(RemoteError::io(exceeded)),
             });
         });
     }
@@ -365,10 +365,10 @@ impl Dispatcher {
             this.as_caller_of(&job.spec.clone(), pending, move |this, caller, pending| {
                 let answer = this.owner.with_engine(|engine| match engine.check_view_counters_of(&job, &caller) {
                     Ok(()) => match engine.counters_of(&job) {
-                        Ok(counters) => Answer::Value(Value::Counters(Some(counters))),
-                        Err(exceeded) => Answer::Error(RemoteError::io(exceeded)),
+                        Ok(counters) => CallAnswer::Value(Value::Counters(Some(counters))),
+                        Err(exceeded) => CallAnswer::Error(RemoteError::io(exceeded)),
                     },
-                    Err(refusal) => Answer::Error(refusal.into()),
+                    Err(refusal) => CallAnswer::Error(refusal.into()),
                 });
                 this.owner.answer(pending, answer, Default::default());
             });

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::engine::Caller;
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PendingCall, RemoteError};
 use crate::model::FactNumber;
 use crate::server::owner::Owner;
 
@@ -30,7 +30,7 @@ pub(super) struct Refreshes {
     pub(super) service_policy: Rc<RateLimited>,
 }
 
-pub(super) type RefreshOutcome = (Answer, FactNumber);
+pub(super) type RefreshOutcome = (CallAnswer, FactNumber);
 
 impl RateLimited {
     /// Answers `pending` with the result of the next run of `work`, which runs on behalf of one waiting caller. A run
@@ -43,7 +43,7 @@ impl RateLimited {
     ) {
         if self.waiting.borrow().contains_key(&pending.connection()) {
             let text = "an earlier call of this connection for the same refresh is in progress";
-            return owner.answer(pending, Answer::Error(RemoteError::io(text)), FactNumber::default());
+            return owner.answer(pending, CallAnswer::Error(RemoteError::io(text)), FactNumber::default());
         }
         self.waiting.borrow_mut().insert(pending.connection(), (caller, pending));
         if !self.is_running.replace(true) {

@@ -25,7 +25,7 @@ use tokio::sync::{Notify, watch};
 use crate::config::Settings;
 use crate::engine::{Caller, Event, IdOwner, ReadSubmission, Refusal, Reply, SubmissionReply};
 use crate::fs::FsError;
-use crate::ipc::{Answer, PendingCall, RemoteError};
+use crate::ipc::{CallAnswer, PendingCall, RemoteError};
 use crate::mapreduce::{JobSpec, SplitTable};
 use crate::market::JobSignature;
 use crate::model::{FactNumber, JobId};
@@ -165,7 +165,7 @@ impl Submissions {
         let mut stamped = FactNumber::default();
         let (answer, wait_for) = match self.accept(request, &pending, &mut stamped).await {
             Ok((reply, wait_for)) => (answer_of(reply), wait_for),
-            Err(error) => (Answer::Error(error), stamped),
+            Err(error) => (CallAnswer::Error(error), stamped),
         };
         self.owner.answer(pending, answer, wait_for);
     }

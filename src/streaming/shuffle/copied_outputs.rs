@@ -11,7 +11,7 @@ use super::super::command_stream::unreadable;
 use super::super::counters::FrameworkCounter;
 use super::super::failure::TaskFailure;
 use super::super::key_order::KeyOrder;
-use super::super::merge::{Merge, Run, write_run};
+use super::super::merge::{Merge, SortedRun, write_run};
 use super::super::private_files::create_file;
 use super::super::progress::Progress;
 use super::super::segment_reader::CrcReader;
@@ -47,14 +47,14 @@ struct BufferState {
     memory: Vec<Vec<u8>>,
     /// Of `memory`, and reserved for running fetches.
     used_bytes: u64,
-    disk: Vec<Run>,
+    disk: Vec<SortedRun>,
     files: u32,
 }
 
 /// A verified output that is not part of the result yet.
 #[derive(Debug)]
 pub(crate) struct BufferedSegment {
-    run: Run,
+    run: SortedRun,
     stored_bytes: u64,
 }
 
@@ -68,14 +68,12 @@ pub(crate) enum BufferError {
 
 impl BufferedSegment {
     /// Bytes that came over the wire.
-    #[must_use]
     pub(crate) fn stored_bytes(&self) -> u64 {
         self.stored_bytes
     }
 }
 
 impl<'a> CopiedOutputs<'a> {
-    #[must_use]
     pub(crate) fn new(rules: CopyRules<'a>, progress: &'a Progress) -> Self {
         progress.counters().add(FrameworkCounter::ReduceShuffleBytes, 0);
         Self { rules, progress, state: Mutex::default() }
@@ -90,7 +88,7 @@ impl<'a> CopiedOutputs<'a> {
         let lengths = fetched.lengths;
         let (run, stored_bytes) = if self.reserve(lengths.raw_bytes).map_err(BufferError::Failed)? {
             match into_memory(fetched, self.rules.codec) {
-                Ok(bytes) => (Run::Memory(bytes), lengths.stored_bytes),
+                Ok(bytes) => (SortedRun::Memory(bytes), lengths.stored_bytes),
                 Err(error) => {
                     self.state().used_bytes -= lengths.raw_bytes;
                     return Err(BufferError::Fetch(FetchError::Read(error)));
@@ -119,7 +117,7 @@ impl<'a> CopiedOutputs<'a> {
         Ok(fits)
     }
 
-    fn onto_disk(&self, fetched: Fetched<'_>) -> Result<Run, BufferError> {
+    fn onto_disk(&self, fetched: Fetched<'_>) -> Result<SortedRun, BufferError> {
         let number = {
             let mut state = self.state();
             state.files += 1;
@@ -134,7 +132,7 @@ impl<'a> CopiedOutputs<'a> {
             Ok(_) => {
                 let lengths = fetched.lengths;
                 self.progress.counters().add(FrameworkCounter::FileBytesWritten, lengths.stored_bytes);
-                Ok(Run::File { path, start_bytes: 0, lengths, is_temporary: true })
+                Ok(SortedRun::File { path, start_bytes: 0, lengths, is_temporary: true })
             }
             Err(error) => {
                 let is_ours = checked.source().write_failed;
@@ -148,14 +146,14 @@ impl<'a> CopiedOutputs<'a> {
         self.progress.counters().add(FrameworkCounter::ReduceShuffleBytes, segment.stored_bytes);
         let mut state = self.state();
         match segment.run {
-            Run::Memory(bytes) => {
+            SortedRun::Memory(bytes) => {
                 state.memory.push(bytes);
                 let bytes: u64 = state.memory.iter().map(|output| output.len() as u64).sum();
                 if bytes >= self.rules.merge_at_bytes || state.memory.len() >= self.rules.merge_at_outputs {
                     self.merge_memory(&mut state)?;
                 }
             }
-            run @ Run::File { .. } => state.disk.push(run),
+            run @ SortedRun::File { .. } => state.disk.push(run),
         }
         Ok(())
     }
@@ -163,8 +161,8 @@ impl<'a> CopiedOutputs<'a> {
     /// Drops an unwanted output and releases its memory or file.
     pub(crate) fn discard(&self, segment: BufferedSegment) {
         match segment.run {
-            Run::Memory(bytes) => self.state().used_bytes -= bytes.len() as u64,
-            Run::File { path, .. } => drop(std::fs::remove_file(path)),
+            SortedRun::Memory(bytes) => self.state().used_bytes -= bytes.len() as u64,
+            SortedRun::File { path, .. } => drop(std::fs::remove_file(path)),
         }
     }
 
@@ -176,7 +174,7 @@ impl<'a> CopiedOutputs<'a> {
         let bytes: u64 = outputs.iter().map(|output| output.len() as u64).sum();
         state.files += 1;
         let path = self.rules.folder.join(format!("merged_{}.out", state.files));
-        let runs = outputs.into_iter().map(Run::Memory).collect();
+        let runs = outputs.into_iter().map(SortedRun::Memory).collect();
         let merge = Merge::of(runs, self.rules.order, self.rules.codec, self.progress).map_err(unreadable)?;
         let (run, records) =
             write_run(merge, &path, self.rules.codec, self.progress).map_err(TaskFailure::file("write", &path))?;
@@ -187,10 +185,9 @@ impl<'a> CopiedOutputs<'a> {
     }
 
     /// The result: the runs in memory, and those on disk.
-    #[must_use]
-    pub(crate) fn into_runs(self) -> (Vec<Run>, Vec<Run>) {
+    pub(crate) fn into_runs(self) -> (Vec<SortedRun>, Vec<SortedRun>) {
         let state = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (state.memory.into_iter().map(Run::Memory).collect(), state.disk)
+        (state.memory.into_iter().map(SortedRun::Memory).collect(), state.disk)
     }
 }
 

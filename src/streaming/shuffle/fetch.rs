@@ -86,12 +86,10 @@ struct BlockingBody<'a> {
 
 impl FetchError {
     /// Whether this worker lacks what it needs to fetch: no fault of the map or its tracker.
-    #[must_use]
     pub(crate) fn is_shortage(&self) -> bool {
         matches!(self, FetchError::Connect(error) | FetchError::Read(error) if is_shortage(error))
     }
 
-    #[must_use]
     pub(crate) fn fault(&self) -> FetchFault {
         match self {
             FetchError::Connect(_) => FetchFault::Connect,
@@ -128,7 +126,6 @@ impl FetchMapOutput for HttpFetcher<'_> {
 
 impl<'a> HttpFetcher<'a> {
     /// Fetches outputs of the job that `secret` belongs to, until the attempt of `progress` is stopped.
-    #[must_use]
     pub(crate) fn new(secret: ShuffleSecret, timeouts: FetchTimeouts, progress: &'a Progress) -> Self {
         Self { secret, timeouts, progress, runtimes: Runtimes::default() }
     }

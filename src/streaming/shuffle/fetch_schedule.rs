@@ -89,7 +89,6 @@ pub(crate) struct FetchSchedule {
 }
 
 impl FetchSchedule {
-    #[must_use]
     pub(crate) fn new(rules: ScheduleRules, now_ms: u64) -> Self {
         Self {
             rules,
@@ -126,13 +125,11 @@ impl FetchSchedule {
         }
     }
 
-    #[must_use]
     pub(crate) fn is_complete(&self) -> bool {
         self.done.len() >= self.rules.maps as usize
     }
 
     /// Maps that are in.
-    #[must_use]
     pub(crate) fn done(&self) -> usize {
         self.done.len()
     }

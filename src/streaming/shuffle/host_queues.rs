@@ -176,7 +176,6 @@ impl HostQueues {
 }
 
 /// The host name of a tracker's URL: one fetch at a time from all trackers of a host.
-#[must_use]
 pub(crate) fn host_of(tracker: &str) -> &str {
     HttpUrl::parse(tracker).map_or(tracker, |url| url.host())
 }

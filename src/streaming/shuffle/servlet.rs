@@ -96,7 +96,6 @@ pub(crate) fn verified_job(
 }
 
 /// Answers a request. Reads the index, not the output: the sender of the body reports a failed read ([`unreadable`]).
-#[must_use]
 pub(crate) fn answer(request: &MapOutputRequest, outputs: &dyn ServedOutputs) -> ServletAnswer {
     match VerifiedRequest::of(request, outputs) {
         Ok(verified) => {
@@ -192,7 +191,6 @@ fn refusal(status: u16, reason: &str) -> ServletAnswer {
 
 /// The answer when an output of this tracker cannot be read: not now ([`LATER`]) where the tracker lacks descriptors or memory, else
 /// never again.
-#[must_use]
 pub(crate) fn unreadable(attempt: AttemptId, reduce: &str, error: &io::Error) -> ServletAnswer {
     let reason = format!("getMapOutput({attempt},{}) failed : {error}", shortened(reduce));
     match is_shortage(error) {

@@ -20,19 +20,16 @@ impl std::fmt::Debug for ShuffleSecret {
 
 impl ShuffleSecret {
     /// From the content of a job's token file; `None` when no job token is in it.
-    #[must_use]
     pub fn of_token_file(file: &[u8]) -> Option<Self> {
         job_token_password(file).map(Self)
     }
 
     /// What a request for `path_and_query` on `port` carries as `UrlHash`.
-    #[must_use]
     pub fn url_hash(&self, port: u16, path_and_query: &str) -> String {
         self.sign(&[port.to_string().as_bytes(), path_and_query.as_bytes()])
     }
 
     /// What the answer to a request with that `UrlHash` carries as `ReplyHash`.
-    #[must_use]
     pub(crate) fn reply_hash(&self, url_hash: &str) -> String {
         self.sign(&[url_hash.as_bytes()])
     }
@@ -45,7 +42,6 @@ impl ShuffleSecret {
 }
 
 /// Whether two hashes are equal; takes as long for wrong ones as for right ones.
-#[must_use]
 pub(crate) fn is_same_hash(given: &str, expected: &str) -> bool {
     !expected.is_empty() && bool::from(given.as_bytes().ct_eq(expected.as_bytes()))
 }

@@ -35,7 +35,7 @@ fn step(value: &str, plan: &StreamingPlan) -> SortedStep {
 fn a_plain_job_has_hadoops_defaults() {
     let plan = plan("plain", &[]);
     let tab = FieldRule { separator: b"\t".to_vec(), key_fields: 1 };
-    assert_eq!(plan.input, InputFormat::Text);
+    assert_eq!(plan.input, LineFormat::Text);
     assert_eq!(plan.map.output, tab);
     assert_eq!(plan.reduce, Some(step("python3+r.py", &plan)));
     let sort = plan.sort.as_ref().unwrap();
@@ -78,7 +78,7 @@ fn options_reach_the_plan() {
         ],
     );
     assert_eq!(changed.sort, None);
-    assert_eq!(changed.input, InputFormat::KeyValue { separator: b'\t' });
+    assert_eq!(changed.input, LineFormat::KeyValue { separator: b'\t' });
     assert_eq!(changed.process.time_limit, None);
     assert_eq!(changed.process.map_ulimit_kb, Some(4000));
     assert_eq!(changed.shuffle.memory_bytes, (1 << 30) * 7 / 10);

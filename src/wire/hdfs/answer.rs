@@ -2,78 +2,37 @@
 
 use crate::wire::object::encode_null;
 use crate::wire::protocol::call_value::{CallValue, Nothing};
-use crate::wire::protocol::{CallOutcome, Response, decode_whole};
+use crate::wire::protocol::{CallOutcome, Response, decode_whole, values};
 use crate::wire::reader::decode_start;
 use crate::wire::{Reader, Token, WireError, Writer, class};
 
 use super::{ContentSummary, DatanodeInfo, DirectoryListing, FileStatus, LocatedBlock, LocatedBlocks};
 
-macro_rules! hdfs_answers {
-    ($( $(#[$doc:meta])* $variant:ident($type:ty); )+) => {
-        /// What a call answers. `None` is null.
-        #[derive(Clone, Debug, PartialEq)]
-        pub enum HdfsAnswer {
-            /// Nothing.
-            Void,
-            $( $(#[$doc])* $variant($type), )+
-        }
-
-        /// The type of an answer.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum HdfsAnswerKind {
-            /// Nothing.
-            Void,
-            $( $(#[$doc])* $variant, )+
-        }
-
-        impl HdfsAnswerKind {
-            /// All types.
-            pub const ALL: &'static [Self] = &[Self::Void, $( Self::$variant, )+];
-        }
-
-        impl HdfsAnswer {
-            fn decode(kind: HdfsAnswerKind, reader: &mut Reader<'_>) -> Result<Self, WireError> {
-                let start = reader.clone();
-                let answer = match kind {
-                    HdfsAnswerKind::Void => <Option<Nothing> as CallValue>::decode(reader).map(|_| Self::Void),
-                    $( HdfsAnswerKind::$variant => <$type as CallValue>::decode(reader).map(Self::$variant), )+
-                };
-                answer.map_err(|error| error.into_wire_error(&start, "answer"))
-            }
-
-            fn encode(&self, writer: &mut Writer<'_>) {
-                match self {
-                    Self::Void => encode_null(class::VOID, writer),
-                    $( Self::$variant(value) => CallValue::encode(value, writer), )+
-                }
-            }
-        }
-    };
-}
-
-hdfs_answers! {
-    /// A number.
-    Long(i64);
-    /// A boolean.
-    Boolean(bool);
-    /// Numbers.
-    Longs(Vec<i64>);
-    /// A file or directory.
-    FileStatus(Option<FileStatus>);
-    /// A page of a listing.
-    Listing(Option<DirectoryListing>);
-    /// A block to write.
-    Block(Option<LocatedBlock>);
-    /// A block whose recovery is over.
-    RecoveredBlock(Option<LocatedBlock>);
-    /// Blocks of a file.
-    Blocks(Option<LocatedBlocks>);
-    /// Sums over a tree.
-    ContentSummary(ContentSummary);
-    /// DataNodes.
-    Datanodes(Vec<DatanodeInfo>);
-    /// A token.
-    Token(Option<Token>);
+values! {
+    HdfsAnswer of HdfsAnswerKind, "answer" {
+        /// A number.
+        Long(i64);
+        /// A boolean.
+        Boolean(bool);
+        /// Numbers.
+        Longs(Vec<i64>);
+        /// A file or directory.
+        FileStatus(Option<FileStatus>);
+        /// A page of a listing.
+        Listing(Option<DirectoryListing>);
+        /// A block to write.
+        Block(Option<LocatedBlock>);
+        /// A block whose recovery is over.
+        RecoveredBlock(Option<LocatedBlock>);
+        /// Blocks of a file.
+        Blocks(Option<LocatedBlocks>);
+        /// Sums over a tree.
+        ContentSummary(ContentSummary);
+        /// DataNodes.
+        Datanodes(Vec<DatanodeInfo>);
+        /// A token.
+        Token(Option<Token>);
+    }
 }
 
 /// A response to a client of HDFS.

@@ -2,7 +2,7 @@
 
 use crate::wire::error::{WireErrorKind, excerpt};
 use crate::wire::frame::encode_frame;
-use crate::wire::object::{Object, ObjectError, encode_class};
+use crate::wire::object::{Object, ObjectError, encode_class, named_objects};
 use crate::wire::protocol::CallError;
 use crate::wire::protocol::call_value::{CallValue, CallValueError};
 use crate::wire::{Reader, Text, Writer};
@@ -39,7 +39,6 @@ macro_rules! hdfs_calls {
 
         impl HdfsCall {
             /// The Java name of the method.
-            #[must_use]
             pub fn name(&self) -> &'static str {
                 match self {
                     $( Self::$variant { .. } => $name, )+
@@ -47,7 +46,6 @@ macro_rules! hdfs_calls {
             }
 
             /// What the method answers.
-            #[must_use]
             pub fn answer_kind(&self) -> HdfsAnswerKind {
                 match self {
                     $( Self::$variant { .. } => HdfsAnswerKind::$answer, )+
@@ -276,7 +274,7 @@ hdfs_calls! {
     /// Leaves, enters or reports safe mode; whether it is on afterwards.
     SetSafeMode = "setSafeMode" {
         /// The action.
-        action: SafeModeAction,
+        action: NameNodeSafeModeAction,
     } -> Boolean;
     /// Capacity, used and remaining bytes; under-replicated, corrupt and missing blocks.
     GetStats = "getStats" -> Longs;
@@ -303,7 +301,6 @@ hdfs_calls! {
 
 impl HdfsCall {
     /// The path that the call is about.
-    #[must_use]
     pub fn path(&self) -> Option<&str> {
         match self {
             Self::GetFileInfo { path }
@@ -350,7 +347,7 @@ impl HdfsCall {
 
 /// A safe mode action of a NameNode (1.2.1 `FSConstants.SafeModeAction`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SafeModeAction {
+pub enum NameNodeSafeModeAction {
     /// Leave it.
     Leave,
     /// Enter it.
@@ -370,30 +367,8 @@ pub enum DatanodeReportType {
     Dead,
 }
 
-macro_rules! named_objects {
-    ($( $type:ident = $class:literal, $what:literal { $($variant:ident = $name:literal,)+ } )+) => {$(
-        impl Object for $type {
-            const CLASS: &'static str = $class;
-
-            fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
-                let start = reader.clone();
-                match reader.utf8_bytes($what)? {
-                    $( sent if sent == $name.as_bytes() => Ok(Some(Self::$variant)), )+
-                    sent => Err(start.error(WireErrorKind::UnknownName(excerpt(sent)), $what).into()),
-                }
-            }
-
-            fn encode_object(&self, writer: &mut Writer<'_>) {
-                writer.utf8(match self {
-                    $( Self::$variant => $name, )+
-                });
-            }
-        }
-    )+};
-}
-
 named_objects! {
-    SafeModeAction = "org.apache.hadoop.hdfs.protocol.FSConstants$SafeModeAction", "safe mode action" {
+    NameNodeSafeModeAction = "org.apache.hadoop.hdfs.protocol.FSConstants$SafeModeAction", "safe mode action" {
         Leave = "SAFEMODE_LEAVE",
         Enter = "SAFEMODE_ENTER",
         Get = "SAFEMODE_GET",
@@ -458,7 +433,6 @@ pub struct HdfsCallFrame {
 
 impl HdfsProtocol {
     /// The Java interface.
-    #[must_use]
     pub const fn class_name(self) -> &'static str {
         match self {
             Self::Client => "org.apache.hadoop.hdfs.protocol.ClientProtocol",
@@ -467,7 +441,6 @@ impl HdfsProtocol {
     }
 
     /// The version of 0.20.203.0 to 1.2.1.
-    #[must_use]
     pub const fn version(self) -> i64 {
         match self {
             Self::Client => 61,

@@ -73,13 +73,11 @@ pub struct Checksums {
 
 impl Checksums {
     /// CRC-32 of chunks of that length, 1 to [`CHECKSUM_CHUNK_BYTES`] bytes.
-    #[must_use]
     pub const fn crc32(chunk_bytes: usize) -> Self {
         Self { are_sent: true, chunk_bytes }
     }
 
     /// Bytes of the checksums of so much data.
-    #[must_use]
     pub(crate) const fn bytes_of(self, data_bytes: usize) -> usize {
         if self.are_sent { data_bytes.div_ceil(self.chunk_bytes) * 4 } else { 0 }
     }

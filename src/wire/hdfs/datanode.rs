@@ -54,13 +54,11 @@ encoded_by_name!(AdminState, "admin state of a DataNode");
 
 impl DatanodeInfo {
     /// The host that locality goes by: [`Self::host`], else that of [`Self::name`].
-    #[must_use]
     pub fn locality_host(&self) -> &str {
         if self.host.is_empty() { self.address().0 } else { &self.host }
     }
 
     /// Host and port of [`Self::name`]; no port where the name has none.
-    #[must_use]
     pub(crate) fn address(&self) -> (&str, Option<u16>) {
         match self.name.rsplit_once(':') {
             Some((host, port)) => (host, port.parse().ok()),

@@ -20,7 +20,7 @@ mod pipeline;
 pub use answer::{HdfsAnswer, HdfsAnswerKind, HdfsOutcome, HdfsResponse, decode_hdfs_response, encode_hdfs_response};
 pub use block::{Block, LocatedBlock, LocatedBlocks};
 pub(crate) use call::ByteArray;
-pub use call::{HdfsCall, HdfsProtocol, SafeModeAction, decode_hdfs_call, encode_hdfs_call};
+pub use call::{HdfsCall, HdfsProtocol, NameNodeSafeModeAction, decode_hdfs_call, encode_hdfs_call};
 pub use data_request::{Checksums, DataRequest, ReadRequest, WriteRequest, decode_data_request, encode_data_request};
 pub use datanode::{AdminState, DatanodeInfo};
 pub use file_status::{ContentSummary, DirectoryListing, FileStatus, FsPermission};

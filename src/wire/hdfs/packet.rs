@@ -75,7 +75,6 @@ pub fn split_data_frame(buffer: &[u8], checksums: Checksums) -> Result<Option<(D
 }
 
 /// The first chunk of data whose checksum is wrong, counted from 0.
-#[must_use]
 pub fn first_bad_chunk(packet: &Packet<'_>, checksums: Checksums) -> Option<usize> {
     if !checksums.are_sent {
         return None;

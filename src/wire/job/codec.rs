@@ -1,6 +1,6 @@
 //! Codecs of jobs, queues and the cluster.
 
-use crate::model::{JobId, Priority, RunState, names};
+use crate::model::{Priority, RunState, names};
 use crate::wire::class::encoded_by_name;
 use crate::wire::error::WireErrorKind;
 use crate::wire::fields::fields;
@@ -67,55 +67,20 @@ fields! {
     queue: &text "queue of the job",
 }
 
-impl Decode for JobStatus {
-    const MIN_BYTES: usize = 42;
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, WireError> {
-        Ok(Self {
-            id: JobId::decode(reader)?,
-            setup_progress: reader.f32("setup progress")?,
-            map_progress: reader.f32("map progress")?,
-            reduce_progress: reader.f32("reduce progress")?,
-            cleanup_progress: reader.f32("cleanup progress")?,
-            run_state: RunState::decode(reader)?,
-            start_ms: reader.i64("start of the job")?,
-            user: reader.text("owner of the job")?,
-            priority: Priority::decode(reader)?,
-            scheduling_info: reader.text("scheduling information")?,
-            acls: decode_acls(reader)?,
-            failure_info: reader.text("failure information")?,
-        })
-    }
-}
-
-fn decode_acls(reader: &mut Reader<'_>) -> Result<Vec<(JobAcl, AccessControlList)>, WireError> {
-    let count = reader.i32("number of access lists")?;
-    let count = reader.count(count, JobAcl::MIN_BYTES + AccessControlList::MIN_BYTES, "number of access lists")?;
-    let mut acls = Vec::with_capacity(count);
-    for _ in 0..count {
-        acls.push((JobAcl::decode(reader)?, AccessControlList::decode(reader)?));
-    }
-    Ok(acls)
-}
-
-impl Encode for JobStatus {
-    fn encode(&self, writer: &mut Writer<'_>) {
-        self.id.encode(writer);
-        for progress in [self.setup_progress, self.map_progress, self.reduce_progress, self.cleanup_progress] {
-            writer.f32(progress);
-        }
-        self.run_state.encode(writer);
-        writer.i64(self.start_ms);
-        writer.text(&self.user);
-        self.priority.encode(writer);
-        writer.text(&self.scheduling_info);
-        writer.count(self.acls.len());
-        for (operation, list) in &self.acls {
-            operation.encode(writer);
-            list.encode(writer);
-        }
-        writer.text(&self.failure_info);
-    }
+fields! {
+    JobStatus, 42;
+    id,
+    setup_progress: f32 "setup progress",
+    map_progress: f32 "map progress",
+    reduce_progress: f32 "reduce progress",
+    cleanup_progress: f32 "cleanup progress",
+    run_state,
+    start_ms: i64 "start of the job",
+    user: &text "owner of the job",
+    priority,
+    scheduling_info: &text "scheduling information",
+    acls: &list "number of access lists",
+    failure_info: &text "failure information",
 }
 
 fields! {

@@ -1,7 +1,7 @@
 //! `hadoop mradmin`: `AdminOperationsProtocol` 3, `RefreshAuthorizationPolicyProtocol` 1, `RefreshUserMappingsProtocol` 1.
 
 use crate::wire::error::{WireErrorKind, excerpt};
-use crate::wire::object::{Object, ObjectError};
+use crate::wire::object::{Object, ObjectError, named_objects};
 use crate::wire::{Reader, Writer};
 
 use super::table::protocol;
@@ -32,31 +32,11 @@ protocol! {
     }
 }
 
-impl SafeModeAction {
-    const NAMES: [(Self, &str); 3] =
-        [(Self::Leave, "SAFEMODE_LEAVE"), (Self::Enter, "SAFEMODE_ENTER"), (Self::Get, "SAFEMODE_GET")];
-}
-
-/// The only enum that is encoded as an object of its own: its name is `UTF8`, not `Text`.
-impl Object for SafeModeAction {
-    const CLASS: &'static str = "org.apache.hadoop.mapred.JobTracker$SafeModeAction";
-
-    fn decode_known(reader: &mut Reader<'_>) -> Result<Option<Self>, ObjectError> {
-        const WHAT: &str = "safe mode action";
-        let start = reader.clone();
-        let sent = reader.utf8_bytes(WHAT)?;
-        match Self::NAMES.into_iter().find(|(_, name)| name.as_bytes() == sent) {
-            Some((action, _)) => Ok(Some(action)),
-            None => Err(start.error(WireErrorKind::UnknownName(excerpt(sent)), WHAT).into()),
-        }
-    }
-
-    fn encode_object(&self, writer: &mut Writer<'_>) {
-        for (action, name) in Self::NAMES {
-            if action == *self {
-                writer.utf8(name);
-            }
-        }
+named_objects! {
+    SafeModeAction = "org.apache.hadoop.mapred.JobTracker$SafeModeAction", "safe mode action" {
+        Leave = "SAFEMODE_LEAVE",
+        Enter = "SAFEMODE_ENTER",
+        Get = "SAFEMODE_GET",
     }
 }
 

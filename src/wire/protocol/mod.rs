@@ -25,6 +25,7 @@ pub(crate) use response::{
 };
 pub(crate) use table::Method;
 pub(crate) use task_umbilical::TaskUmbilicalCall;
+pub(super) use value::values;
 pub use value::{ReturnType, Value};
 
 /// A protocol, as the header of a connection names it.

@@ -11,7 +11,7 @@ use crate::channel::Channel;
 use crate::supervisor::Supervision;
 use crate::supervisor::process::THIS_PROGRAM;
 
-use super::super::job_user::{Identity, SharedChannel};
+use super::super::job_user::{Identity, SharedChannel, sleep_between_reports};
 use super::control::ContainerControl;
 use super::control_groups::ProcessLooks;
 use super::fault::LaunchFault;
@@ -62,13 +62,8 @@ fn run(channel: &Arc<SharedChannel>) -> io::Result<FromContainer> {
 /// Reports that this process is there, until the worker is not.
 fn report_at_intervals(channel: &SharedChannel) {
     while channel.send(&FromContainer::Alive).is_ok() {
-        pause(REPORT_INTERVAL);
+        sleep_between_reports(REPORT_INTERVAL);
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "reports are sent at intervals of the machine's clock")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
 }
 
 /// Does what the worker asks for. When it is gone, so is the reason for this process.

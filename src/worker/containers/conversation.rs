@@ -6,7 +6,7 @@ use crate::api::{BeatContainer, BeatContainerState, ContainerLaunch, ContextId, 
 use crate::model::{Capability, LaunchContext};
 use crate::wire::limits::{BEAT_BYTES, shorten};
 
-use super::table::ContainerTable;
+use super::table::TrackedContainers;
 
 #[derive(Clone, Debug)]
 pub(crate) struct BeatIdentity {
@@ -28,7 +28,7 @@ struct SentBeat {
 
 /// What there is to say that no beat has said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum News {
+pub(crate) enum BeatNews {
     Nothing,
     /// That containers have come and run: their ends often follow at once.
     Started,
@@ -83,12 +83,12 @@ fn with_short_texts(mut containers: Vec<BeatContainer>) -> Vec<BeatContainer> {
 
 impl Conversation {
     /// What there is to say that no beat has said.
-    pub(crate) fn news(&self, table: &ContainerTable, offer: &ContainerOffer) -> News {
+    pub(crate) fn news(&self, table: &TrackedContainers, offer: &ContainerOffer) -> BeatNews {
         let is_urgent = table.last_end() > self.sent_change || self.sent_offer.as_ref() != Some(offer);
         match table.last_change() > self.sent_change {
-            _ if self.number == 0 || is_urgent => News::Urgent,
-            true => News::Started,
-            false => News::Nothing,
+            _ if self.number == 0 || is_urgent => BeatNews::Urgent,
+            true => BeatNews::Started,
+            false => BeatNews::Nothing,
         }
     }
 
@@ -96,7 +96,7 @@ impl Conversation {
     pub(crate) fn next_beat(
         &mut self,
         identity: &BeatIdentity,
-        table: &ContainerTable,
+        table: &TrackedContainers,
         contexts: &LaunchContexts,
         offer: ContainerOffer,
     ) -> WorkerBeat {
@@ -208,22 +208,22 @@ mod tests {
 
     #[test]
     fn the_first_beat_says_all_and_later_ones_what_no_answered_one_has_said() {
-        let (mut table, contexts, identity) = (ContainerTable::default(), LaunchContexts::default(), identity());
+        let (mut table, contexts, identity) = (TrackedContainers::default(), LaunchContexts::default(), identity());
         let ids = [1, 2].map(|number| ApplicationId::new(5, 1).container(1, number));
         let control = Arc::new(ContainerControl::new().unwrap());
         table.launch(launched(ids[0]), control.clone());
         let mut conversation = Conversation::default();
         let well = ContainerOffer { capability: identity.declared.capability, unhealthy: None };
         let ill = ContainerOffer { unhealthy: Some("full".to_owned()), ..well.clone() };
-        assert_eq!(conversation.news(&table, &well), News::Urgent);
+        assert_eq!(conversation.news(&table, &well), BeatNews::Urgent);
         let first = conversation.next_beat(&identity, &table, &contexts, well.clone());
         assert!(first.is_full && first.declared.is_some() && first.number == 1 && first.containers.len() == 1);
         conversation.on_sent(0);
-        assert_eq!(conversation.news(&table, &well), News::Nothing);
-        assert_eq!(conversation.news(&table, &ill), News::Urgent);
+        assert_eq!(conversation.news(&table, &well), BeatNews::Nothing);
+        assert_eq!(conversation.news(&table, &ill), BeatNews::Urgent);
         // A change while the first is held.
         table.launch(launched(ids[1]), control);
-        assert_eq!(conversation.news(&table, &well), News::Started);
+        assert_eq!(conversation.news(&table, &well), BeatNews::Started);
         let second = conversation.next_beat(&identity, &table, &contexts, well.clone());
         assert!(!second.is_full && second.declared.is_none() && second.number == 2);
         assert_eq!(second.containers.len(), 2, "the first was not answered yet");
@@ -236,11 +236,11 @@ mod tests {
         let (exit, diagnostics) = (ContainerExit::SUCCESS, String::new());
         let end = ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 };
         table.apply((ids[0], ContainerEvent::Ended(end)));
-        assert_eq!(conversation.news(&table, &well), News::Urgent, "it makes room");
+        assert_eq!(conversation.news(&table, &well), BeatNews::Urgent, "it makes room");
         conversation.next_beat(&identity, &table, &contexts, well.clone());
-        assert_eq!(conversation.news(&table, &well), News::Nothing, "it was said");
+        assert_eq!(conversation.news(&table, &well), BeatNews::Nothing, "it was said");
         let less = ContainerOffer { capability: Capability::new(1_024, 1), unhealthy: None };
-        assert_eq!(conversation.news(&table, &less), News::Urgent);
+        assert_eq!(conversation.news(&table, &less), BeatNews::Urgent);
         let declared = conversation.next_beat(&identity, &table, &contexts, less.clone()).declared;
         assert_eq!(declared.map(|bag| bag.capability), Some(less.capability));
         assert_eq!(conversation.next_beat(&identity, &table, &contexts, less).declared, None);

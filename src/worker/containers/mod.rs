@@ -38,7 +38,7 @@ pub(crate) use container_process::run_container_process;
 pub(crate) use logs::{CONTAINER_LOGS, ContainerLogs};
 pub(super) use runner::ContainerRunner;
 pub(super) use service::ContainerService;
-pub(crate) use settings::ContainerSettings;
+pub(crate) use settings::WorkerContainerSettings;
 pub(super) use start::{ContainerSurroundings, StartedContainers};
 
 /// The argument that makes the program the process of a container.

@@ -29,7 +29,7 @@ const DEFAULT_PATH: &str = "/bin:/usr/bin";
 
 /// Where an output of a container goes.
 #[derive(Debug)]
-pub(crate) enum Output {
+pub(crate) enum OutputTarget {
     Log,
     /// Into an open file, or nowhere.
     File(OwnedFd),
@@ -39,9 +39,9 @@ pub(crate) enum Output {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) spec: CommandSpec,
-    pub(crate) stdout: Output,
+    pub(crate) stdout: OutputTarget,
     /// Where its standard error output goes.
-    pub(crate) stderr: Output,
+    pub(crate) stderr: OutputTarget,
 }
 
 /// Brings and checks all that a container needs.
@@ -145,18 +145,18 @@ fn find_program(
 }
 
 /// Opens what the outputs go to. Both may name one file, which then has both as they come.
-fn open_outputs(context: &LaunchContext, work_folder: &Path) -> Result<(Output, Output), LaunchFault> {
+fn open_outputs(context: &LaunchContext, work_folder: &Path) -> Result<(OutputTarget, OutputTarget), LaunchFault> {
     let open = |stream: &'static str, place: &OutputPlace| match place {
-        OutputPlace::Log => Ok(Output::Log),
-        OutputPlace::Nowhere => open_null().map(Output::File).map_err(LaunchFault::System),
+        OutputPlace::Log => Ok(OutputTarget::Log),
+        OutputPlace::Nowhere => open_null().map(OutputTarget::File).map_err(LaunchFault::System),
         OutputPlace::File(path) => open_output(&work_folder.join(path))
-            .map(Output::File)
+            .map(OutputTarget::File)
             .map_err(|source| LaunchFault::Output { stream, path: path.clone(), source }),
     };
     let stdout = open("stdout", &context.stdout)?;
     let stderr = match (&stdout, &context.stdout, &context.stderr) {
-        (Output::File(file), OutputPlace::File(one), OutputPlace::File(other)) if one == other => {
-            Output::File(file.try_clone().map_err(LaunchFault::System)?)
+        (OutputTarget::File(file), OutputPlace::File(one), OutputPlace::File(other)) if one == other => {
+            OutputTarget::File(file.try_clone().map_err(LaunchFault::System)?)
         }
         _ => open("stderr", &context.stderr)?,
     };

@@ -14,6 +14,7 @@ use crate::clock::wall_ms;
 use crate::model::{ContainerExit, LogOverflow};
 use crate::supervisor::Supervision;
 use crate::supervisor::command::{CommandEnd, CommandEnds, open_null, signal_name};
+use crate::supervisor::process::pause;
 use crate::supervisor::running_command::RunningCommand;
 
 use super::super::local_folders::is_good_part;
@@ -22,7 +23,7 @@ use super::control_groups::ProcessLooks;
 use super::fault::LaunchFault;
 use super::order::ContainerOrder;
 use super::output_log::{CollectedOutput, OutputLog};
-use super::prepared::{Output, Prepared, prepare};
+use super::prepared::{OutputTarget, Prepared, prepare};
 
 /// From the start of a container to the first look at its memory. Each pause after that is twice as long, up to the interval.
 const FIRST_LOOK: Duration = Duration::from_millis(100);
@@ -125,10 +126,10 @@ impl ContainerRun<'_> {
     }
 
     /// What the command has for an output.
-    fn lead(&self, output: Output, log: File, outputs: &mut Vec<CollectedOutput>) -> io::Result<OwnedFd> {
+    fn lead(&self, output: OutputTarget, log: File, outputs: &mut Vec<CollectedOutput>) -> io::Result<OwnedFd> {
         match output {
-            Output::File(file) => Ok(file),
-            Output::Log => {
+            OutputTarget::File(file) => Ok(file),
+            OutputTarget::Log => {
                 let (pipe, end) = io::pipe()?;
                 outputs.push(CollectedOutput::new(pipe, OutputLog::new(log, self.order.log_limit_bytes))?);
                 Ok(end.into())
@@ -183,10 +184,6 @@ fn lost_output(outputs: &[CollectedOutput], folder: &Path) -> Option<(ContainerE
         ContainerExit::DISKS_FAILED
     };
     Some((exit, format!("{lost_bytes} bytes of its output are lost: the worker cannot write its log: {}", first.error)))
-}
-
-fn pause(time: Duration) {
-    let _ = poll(&mut [], Timespec::try_from(time).ok().as_ref());
 }
 
 /// In whole MB, rounded up.

@@ -23,11 +23,11 @@ use crate::wire::protocol::{Call, ContainerBeatCall, Protocol, ReturnType, Value
 use super::super::memory_monitor::MemoryMonitor;
 use super::super::node_health::NodeHealth;
 use super::control::ContainerControl;
-use super::conversation::{BeatIdentity, ContainerOffer, Conversation, LaunchContexts, News};
+use super::conversation::{BeatIdentity, BeatNews, ContainerOffer, Conversation, LaunchContexts};
 use super::fault::LaunchFault;
 use super::run::end_without_start;
 use super::runner::ContainerRunner;
-use super::table::{ContainerEvent, ContainerMessage, ContainerTable, LaunchedContainer};
+use super::table::{ContainerEvent, ContainerMessage, LaunchedContainer, TrackedContainers};
 
 /// The first pause after a failed connection; each further one is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -58,7 +58,7 @@ pub(crate) struct ContainerService {
     pub(crate) least: Capability,
     /// Longest time between TERM and KILL when the worker stops.
     pub(crate) max_stop_grace: Duration,
-    pub(crate) table: ContainerTable,
+    pub(crate) table: TrackedContainers,
     pub(crate) contexts: LaunchContexts,
     pub(crate) runner: Arc<ContainerRunner>,
     pub(crate) memory_monitor: Arc<MemoryMonitor>,
@@ -193,9 +193,9 @@ impl ContainerService {
             let offer = self.offer();
             let may_send = client.unanswered() < MOST_UNANSWERED;
             let is_due = match conversation.news(&self.table, &offer) {
-                News::Nothing => false,
-                News::Urgent => true,
-                News::Started => *say_at.get_or_insert_with(|| Instant::now() + TOGETHER) <= Instant::now(),
+                BeatNews::Nothing => false,
+                BeatNews::Urgent => true,
+                BeatNews::Started => *say_at.get_or_insert_with(|| Instant::now() + TOGETHER) <= Instant::now(),
             };
             if client.unanswered() == 0 || (may_send && (is_due || has_more)) {
                 (say_at, has_more) = (None, false);

@@ -20,7 +20,7 @@ enum GroupChoice {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct ContainerSettings {
+pub(crate) struct WorkerContainerSettings {
     pub(crate) declared: DeclaredBag,
     pub(crate) log_limit_bytes: u64,
     /// Longest time between TERM and KILL when the worker stops.
@@ -37,7 +37,7 @@ pub(crate) struct ContainerLimits {
     why_none: String,
 }
 
-impl ContainerSettings {
+impl WorkerContainerSettings {
     /// Checks every value; none where containers are switched off.
     pub(crate) fn read(configuration: &Configuration, slots: PerKind<u32>) -> Result<Option<Self>, ConfigError> {
         if !configuration.flag(&keys::TRACKER_CONTAINERS)? {

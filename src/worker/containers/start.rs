@@ -24,8 +24,8 @@ use super::own_folders::OwnFolders;
 use super::resource_cache::ResourceCaches;
 use super::runner::{AdmittedUsers, ContainerRunner};
 use super::service::ContainerService;
-use super::settings::ContainerSettings;
-use super::table::ContainerTable;
+use super::settings::WorkerContainerSettings;
+use super::table::TrackedContainers;
 
 /// What the worker has for containers once it has started.
 pub(crate) struct StartedContainers {
@@ -52,7 +52,7 @@ pub(crate) struct ContainerSurroundings<'a> {
 impl StartedContainers {
     /// Makes ready what containers need. `registered` counts how often the JobTracker has registered the worker.
     pub(crate) fn new(
-        of_containers: &ContainerSettings,
+        of_containers: &WorkerContainerSettings,
         surroundings: &ContainerSurroundings<'_>,
         registered: watch::Receiver<u64>,
     ) -> Result<Self, TaskTrackerError> {
@@ -92,7 +92,7 @@ impl StartedContainers {
             health: surroundings.health.clone(),
             least: Capability::default(),
             max_stop_grace: of_containers.max_stop_grace,
-            table: ContainerTable::default(),
+            table: TrackedContainers::default(),
             contexts: LaunchContexts::default(),
             memory_monitor: surroundings.memory_monitor.clone(),
             runner: runner.clone(),

@@ -28,7 +28,7 @@ pub(crate) type ContainerMessage = (ContainerId, ContainerEvent);
 
 /// The containers that the daemon has not noted the end of.
 #[derive(Debug, Default)]
-pub(crate) struct ContainerTable {
+pub(crate) struct TrackedContainers {
     containers: BTreeMap<ContainerId, TrackedContainer>,
     /// Number of the last change of a state; counts from 1.
     last_change: u64,
@@ -91,7 +91,7 @@ fn next_state(state: &BeatContainerState, event: ContainerEvent) -> Option<BeatC
     }
 }
 
-impl ContainerTable {
+impl TrackedContainers {
     /// Takes a container that is launched; `false`: it is here already.
     pub(crate) fn launch(&mut self, launched: LaunchedContainer, control: Arc<ContainerControl>) -> bool {
         let LaunchedContainer { id, capability, wave, grace } = launched;
@@ -276,8 +276,8 @@ mod tests {
         ContainerEnd { exit, diagnostics, started_ms: None, ended_ms: 2, peak_memory_mb: 0, cpu_ms: 0 }
     }
 
-    fn table_with(number: u64) -> (ContainerTable, Arc<ContainerControl>) {
-        let (mut table, control) = (ContainerTable::default(), Arc::new(ContainerControl::new().unwrap()));
+    fn table_with(number: u64) -> (TrackedContainers, Arc<ContainerControl>) {
+        let (mut table, control) = (TrackedContainers::default(), Arc::new(ContainerControl::new().unwrap()));
         assert!(table.launch(launched(number, number), control.clone()));
         (table, control)
     }

@@ -25,11 +25,11 @@ use super::super::attempt_handle::AttemptHandle;
 use super::super::attempt_table::AttemptEvent;
 use super::super::attempt_work::{AttemptHost, AttemptWork};
 use super::super::job_definition::{
-    JobDefinition, JobFiles, MAX_FILE_BYTES, TOKEN_FILE, secret_of, time_limit, unusable,
+    JobDefinition, LocalJobFiles, MAX_FILE_BYTES, TOKEN_FILE, secret_of, time_limit, unusable,
 };
 use super::super::tracked_attempt::AttemptOutcome;
 use super::identity::Identity;
-use super::message::{FromAttempt, ProcessOrder, SharedChannel, ToAttempt, decode_task};
+use super::message::{FromAttempt, ProcessOrder, SharedChannel, ToAttempt, decode_task, sleep_between_reports};
 
 /// Between two reports of progress, and two looks for a step that hangs.
 const REPORT_INTERVAL: Duration = Duration::from_millis(200);
@@ -139,7 +139,7 @@ impl AttemptProcess {
     fn report_at_intervals(&self) {
         let (mut last, mut unchanged, mut has_timed_out) = (None, 0, false);
         loop {
-            pause(REPORT_INTERVAL);
+            sleep_between_reports(REPORT_INTERVAL);
             self.handle.expire_step(Instant::now());
             if let Some(limit) = self.handle.timed_out().filter(|_| !has_timed_out) {
                 has_timed_out = true;
@@ -222,7 +222,7 @@ impl AttemptHost for OtherProcess<'_> {
         self.process.send(&FromAttempt::Event(event));
     }
 
-    fn job_files(&self) -> Result<JobFiles, TaskFailure> {
+    fn job_files(&self) -> Result<LocalJobFiles, TaskFailure> {
         self.process.send(&FromAttempt::KillDelay(self.process.handle.kill_delay()));
         self.process.send(&FromAttempt::NeedFiles);
         match self.next_answer()? {
@@ -257,7 +257,7 @@ impl AttemptHost for OtherProcess<'_> {
         let process = self.process.clone();
         let measure = move || {
             loop {
-                pause(process.order.memory_interval);
+                sleep_between_reports(process.order.memory_interval);
                 if let Some(progress) = process.handle.progress() {
                     progress.record_memory(&ProcessTable::read());
                 }
@@ -275,9 +275,4 @@ impl AttemptHost for OtherProcess<'_> {
     fn serve_output(&self, _folder: PathBuf) {
         // The worker knows the folder, and serves it once the attempt has ended.
     }
-}
-
-#[expect(clippy::disallowed_methods, reason = "reports are sent at intervals of the machine's clock")]
-fn pause(time: Duration) {
-    std::thread::sleep(time);
 }

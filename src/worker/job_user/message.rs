@@ -15,7 +15,7 @@ use crate::streaming::shuffle::fetch_schedule::MapEvent;
 use crate::wire::{Decode, Encode, Reader, Task, WireError, Writer};
 
 use super::super::attempt_table::AttemptEvent;
-use super::super::job_definition::JobFiles;
+use super::super::job_definition::LocalJobFiles;
 
 /// What an attempt is, and what it runs with: the second message to its process, after the identity. With a log, its descriptor follows.
 #[derive(Debug, Serialize, Deserialize)]
@@ -42,7 +42,7 @@ pub(super) enum ToAttempt {
     Commit,
     /// Copy the job's files for all attempts.
     CopyFiles,
-    Files(JobFiles),
+    Files(LocalJobFiles),
     /// They cannot be had, for this reason; whether it is a shortage of the worker.
     NoFiles(String, bool),
     MapEvents(Vec<MapEvent>),
@@ -54,7 +54,7 @@ pub(super) enum FromAttempt {
     Event(AttemptEvent),
     /// It needs the copies of the job's files.
     NeedFiles,
-    CopiedFiles(JobFiles),
+    CopiedFiles(LocalJobFiles),
     /// It could not make them, for this reason; whether it is a shortage of the worker.
     CopyFailed(String, bool),
     /// It wants completion events of the job's maps.
@@ -83,6 +83,11 @@ impl SharedChannel {
         let _sending = self.sending.lock().unwrap_or_else(PoisonError::into_inner);
         self.channel.send(message)
     }
+}
+
+#[expect(clippy::disallowed_methods, reason = "reports are sent at intervals of the machine's clock")]
+pub(crate) fn sleep_between_reports(interval: Duration) {
+    std::thread::sleep(interval);
 }
 
 pub(super) fn encode_task(task: &Task) -> Vec<u8> {

@@ -16,7 +16,7 @@ mod user_process;
 
 pub(crate) use attempt_process::run_attempt_process;
 pub(super) use identity::Identity;
-pub(super) use message::SharedChannel;
+pub(super) use message::{SharedChannel, sleep_between_reports};
 pub(super) use user_attempt::UserAttempt;
 pub(super) use user_process::{UserProcess, UserProcessSpec};
 

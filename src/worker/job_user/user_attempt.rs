@@ -19,7 +19,7 @@ use crate::wire::Task;
 
 use super::super::attempt_handle::AttemptHandle;
 use super::super::attempt_table::AttemptEvent;
-use super::super::job_definition::JobFiles;
+use super::super::job_definition::LocalJobFiles;
 use super::super::tracked_attempt::AttemptOutcome;
 use super::ATTEMPT_COMMAND;
 use super::identity::Identity;
@@ -182,7 +182,7 @@ impl AttemptConversation<'_> {
         Ok(())
     }
 
-    fn let_it_copy(&mut self) -> Result<JobFiles, TaskFailure> {
+    fn let_it_copy(&mut self) -> Result<LocalJobFiles, TaskFailure> {
         self.send(&ToAttempt::CopyFiles);
         loop {
             match self.next_message()? {

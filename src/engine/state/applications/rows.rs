@@ -12,9 +12,7 @@ use super::change::ApplicationChange;
 use super::items::Items;
 use super::record::{GrantedContext, TypeLaunch};
 use super::refusal::{ApplicationRefusal, BodyFault};
-use super::settings::{
-    LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES,
-};
+use super::settings::{LARGEST_NUMBER, LARGEST_REQUEST_ID, MAX_HOST_ROWS, MAX_ROWS, MAX_ROWS_OF_CALL, MAX_TYPES};
 use super::table::Applications;
 
 /// A row that may be applied: its number is as the caller sees it.

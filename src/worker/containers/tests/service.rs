@@ -171,7 +171,7 @@ impl Worker {
             health: Arc::new(NodeHealth::new(0)),
             least: Capability::default(),
             max_stop_grace: Duration::from_secs(30),
-            table: ContainerTable::default(),
+            table: TrackedContainers::default(),
             contexts: LaunchContexts::default(),
             memory_monitor: Arc::default(),
             runner,

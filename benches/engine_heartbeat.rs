@@ -12,7 +12,7 @@ use std::time::Duration;
 use criterion::{BatchSize, BenchmarkId, Criterion, criterion_group, criterion_main};
 use world::{BusyTracker, World};
 
-use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReadProgress, ReportKind};
+use jobtracker::engine::{Caller, Event, LongRead, PolicyConfig, ReadProgress, TaskReportKind};
 use jobtracker::model::Kind;
 use jobtracker::scheduler::FifoOptions;
 
@@ -119,13 +119,13 @@ fn large_job(criterion: &mut Criterion) {
     });
     group.bench_function("reports", |bencher| {
         let (world, id) = ready();
-        let kind = ReportKind::Work(Kind::Map);
+        let kind = TaskReportKind::Work(Kind::Map);
         bencher.iter(|| black_box(world.engine.task_reports(id, kind).value.len()));
     });
     // What a heartbeat may have to wait for.
     group.bench_function("reports_slice", |bencher| {
         let (world, id) = ready();
-        let begin = || LongRead::task_reports(id, ReportKind::Work(Kind::Map));
+        let begin = || LongRead::task_reports(id, TaskReportKind::Work(Kind::Map));
         let (mut read, mut bytes) = (begin(), Vec::new());
         bencher.iter(|| {
             bytes.clear();

@@ -12,7 +12,6 @@ use super::text::excerpt;
 
 /// The longest name, in bytes.
 const MAX_BYTES: usize = 255;
-/// Characters of a refused name that an error repeats.
 
 /// The name of a queue: 1 to 255 of the ASCII letters, digits, `.`, `_`, `-` and `@`.
 ///

@@ -13,7 +13,7 @@ use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::model::{Credits, Identifier, JobId, PerKind, RunState};
 use jobtracker::scheduler::FifoOptions;
 use jobtracker::sim::what_if::{
-    JobTimes, Play, PlayOptions, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes,
+    Play, PlayOptions, RecordedJob, RecordedMarket, RecordedTimes, RecordedTracker, Recording, TaskTimes,
 };
 
 const JOBS: i32 = 10_000;
@@ -55,7 +55,7 @@ fn recording() -> Recording {
             ending_ms: None,
             deadline_ms: None,
             state: RunState::Succeeded,
-            times: JobTimes {
+            times: RecordedTimes {
                 tasks: PerKind::new(times(MAPS, 28_000), times(REDUCES, 9_000)),
                 failures: BTreeMap::new(),
                 cut: BTreeMap::new(),

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use clap::Args;
 
-use crate::sim::{Cuts, Law, Part, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
+use crate::sim::{Cuts, Law, PolicyChoice, RunOptions, RunPart, SimulatedRun, Tally, Violation, shrink};
 use crate::store::InMemoryStore;
 
 use super::market_text::{columns, lines};
@@ -34,7 +34,7 @@ pub(crate) struct SimulateArguments {
     adversaries: bool,
     /// Parts to leave out, as a failing seed prints them
     #[arg(long, value_delimiter = ',')]
-    without: Vec<Part>,
+    without: Vec<RunPart>,
     /// Virtual time after which no actor starts anything new, ms
     #[arg(long)]
     until: Option<u64>,
@@ -115,14 +115,14 @@ impl SimulateArguments {
     }
 }
 
-fn play(options: &RunOptions) -> Run {
-    let played = catch_unwind(AssertUnwindSafe(|| Run::play(options, &mut InMemoryStore::default())));
+fn play(options: &RunOptions) -> SimulatedRun {
+    let played = catch_unwind(AssertUnwindSafe(|| SimulatedRun::play(options, &mut InMemoryStore::default())));
     played.unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<String>().cloned();
         let text = text.or_else(|| panic.downcast_ref::<&str>().map(|text| (*text).to_owned()));
         let culprit = format!("a step panics: {}", text.unwrap_or_default());
         let violation = Violation { law: Law::Order, at_ms: u64::MAX - 1, event: 0, culprit };
-        Run { tally: Tally::default(), violation: Some(violation) }
+        SimulatedRun { tally: Tally::default(), violation: Some(violation) }
     })
 }
 

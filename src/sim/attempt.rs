@@ -12,7 +12,7 @@ use crate::wire::{
 use super::adversaries::JobShape;
 use super::plan::Plan;
 use super::random::mixed;
-use super::{Cuts, Part};
+use super::{Cuts, RunPart};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
@@ -63,8 +63,8 @@ impl AttemptPlan {
         let part = |shift: u32, bound: u64| (chance >> shift) % bound.max(1);
         let FaultModel { plan, cuts, is_draining, .. } = model;
         let shape = model.shapes.get(&id.task.job).filter(|_| !is_housekeeping && !task.task_cleanup);
-        let fails = !is_draining && cuts.has(Part::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
-        let hangs = !is_draining && cuts.has(Part::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
+        let fails = !is_draining && cuts.has(RunPart::FailingAttempts) && part(0, 1_000) < plan.failing_permille;
+        let hangs = !is_draining && cuts.has(RunPart::HangingAttempts) && part(10, 1_000) < plan.hanging_permille;
         // Tasks of one job are alike.
         let of_job = mixed(model.seed ^ u64::from(id.task.job.number.cast_unsigned())) % 4;
         let typical_ms =
@@ -86,7 +86,7 @@ impl AttemptPlan {
             _ => None,
         };
         let failed_fetches = match maps.filter(|maps| *maps > 0 && part(50, 20) == 0) {
-            Some(maps) if !is_draining && cuts.has(Part::FailedFetches) => {
+            Some(maps) if !is_draining && cuts.has(RunPart::FailedFetches) => {
                 vec![id.task.job.task(Kind::Map, part(54, u64::from(maps.cast_unsigned())) as i32).attempt(0)]
             }
             _ => Vec::new(),

@@ -7,7 +7,7 @@ use crate::market::{AllowanceTerms, ParsedQuery, ServletRequest, signature};
 use crate::model::Credits;
 
 use super::ADMINISTRATOR;
-use super::cuts::Part;
+use super::cuts::RunPart;
 use super::event_queue::SimEvent;
 use super::laws::{Intent, MoneyChange, Violation};
 use super::plan::plain_rate;
@@ -66,20 +66,20 @@ impl World<'_> {
         let pause_ms = user.bidder.between(1, interval_ms * 3);
         let (is_timed, around) = (user.bidder.one_in(3), user.bidder.below(3));
         let mut random = Random::stream(user.bidder.number(), 0);
-        let pause_ms = match is_timed && self.has(Part::TimedBids) {
+        let pause_ms = match is_timed && self.has(RunPart::TimedBids) {
             true => self.until_tick_ms(interval_ms) + interval_ms * (pause_ms % 3) + around,
             false => pause_ms + 1,
         };
         self.schedule_in(pause_ms.saturating_sub(1), SimEvent::Bidder(place));
-        if !self.may_act() || !self.has(Part::Bidders) {
+        if !self.may_act() || !self.has(RunPart::Bidders) {
             return Ok(());
         }
         match chance {
-            0..30 if self.has(Part::HostileBids) => {
+            0..30 if self.has(RunPart::HostileBids) => {
                 let draft = self.hostile(&name, &mut random);
                 self.ask(&name, draft)
             }
-            30..40 if self.has(Part::Replays) => {
+            30..40 if self.has(RunPart::Replays) => {
                 let Some(Some(user)) = self.users.get(place) else { return Ok(()) };
                 let kept = user.sent.iter().chain(&self.administrator_sent).cloned().collect::<Vec<_>>();
                 match random.pick(&kept) {
@@ -88,7 +88,7 @@ impl World<'_> {
                 }
             }
             // Where it is left out, a run is one of before there were orders.
-            40..50 if self.has(Part::Orders) => {
+            40..50 if self.has(RunPart::Orders) => {
                 let draft = self.order(&mut random);
                 self.ask(&name, draft)
             }
@@ -107,7 +107,7 @@ impl World<'_> {
         let pause_ms = self.administrator.between(1, interval_ms * 4);
         let mut random = Random::stream(self.administrator.number(), 0);
         self.schedule_in(pause_ms, SimEvent::Administrator);
-        if !self.may_act() || !self.has(Part::Administrator) {
+        if !self.may_act() || !self.has(RunPart::Administrator) {
             return Ok(());
         }
         let Some(queue) = random.pick(&self.plan.users).map(|user| user.name.clone()) else { return Ok(()) };
@@ -120,13 +120,17 @@ impl World<'_> {
             5 => Draft::new(format!("addBudget=-0.000000000001&queue={queue}"), {
                 MoneyChange::Budget(queue, Credits::from_units(-1))
             }),
-            6 | 7 if self.has(Part::QueueChanges) => Draft::new(format!("addQueue={queue}"), MoneyChange::Open(queue)),
-            8 if self.has(Part::QueueChanges) => Draft::new(format!("removeQueue={queue}"), MoneyChange::Close(queue)),
+            6 | 7 if self.has(RunPart::QueueChanges) => {
+                Draft::new(format!("addQueue={queue}"), MoneyChange::Open(queue))
+            }
+            8 if self.has(RunPart::QueueChanges) => {
+                Draft::new(format!("removeQueue={queue}"), MoneyChange::Close(queue))
+            }
             9 => {
                 let rate = plain_rate(&mut random);
                 Draft::new(format!("setSpending={rate}&queue={queue}"), MoneyChange::Spending(queue, rate))
             }
-            10 if self.has(Part::HostileBids) => bad_names(&mut random),
+            10 if self.has(RunPart::HostileBids) => bad_names(&mut random),
             _ => Draft::without_change("infos".to_owned()),
         };
         self.ask(ADMINISTRATOR, draft)
@@ -241,7 +245,7 @@ impl World<'_> {
         let Some(interval_ms) = self.plan.bidding_interval_ms() else { return Ok(()) };
         let mut random = Random::stream(self.treasurer.number(), 0);
         self.schedule_in(random.between(1, interval_ms * 8), SimEvent::Treasurer);
-        if !self.may_act() || !self.has(Part::Treasurer) {
+        if !self.may_act() || !self.has(RunPart::Treasurer) {
             return Ok(());
         }
         let pick = |random: &mut Random| random.pick(&self.plan.users).map(|user| user.name.clone());

@@ -8,7 +8,7 @@ use crate::market::{JobSignature, signature};
 use crate::model::{JobId, Kind, PerKind, Priority};
 use crate::scheduler::constraint::{DeadlineSpec, Due, KeySpread, StatedCost};
 
-use super::cuts::Part;
+use super::cuts::RunPart;
 use super::daemon_run::LateAnswer;
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Violation};
@@ -30,8 +30,8 @@ impl World<'_> {
             return Ok(());
         }
         match chance {
-            0..12 if self.has(Part::Kills) => self.kill_something(place, size)?,
-            12..16 if self.has(Part::Bursts) => {
+            0..12 if self.has(RunPart::Kills) => self.kill_something(place, size)?,
+            12..16 if self.has(RunPart::Bursts) => {
                 for number in 0..many {
                     self.submit(place, size.wrapping_add(number), true)?;
                 }
@@ -59,7 +59,7 @@ impl World<'_> {
             spec.deadline = Some(deadline(&mut random));
         }
         let spec = Arc::new(spec);
-        let is_slow = random.one_in(6) && self.has(Part::SlowSubmissions);
+        let is_slow = random.one_in(6) && self.has(RunPart::SlowSubmissions);
         let pause_ms = is_slow.then(|| random.below(4_000));
         self.begin_submission(
             SimSubmission { user: place, id, spec, phase: SubmissionPhase::Ask, delayed_answer: None },
@@ -205,7 +205,7 @@ impl World<'_> {
         if self.engine.market().is_none() {
             return JobSignature::Missing;
         }
-        let (is_hostile, replays) = (self.has(Part::HostileBids), self.has(Part::Replays));
+        let (is_hostile, replays) = (self.has(RunPart::HostileBids), self.has(RunPart::Replays));
         let now_ms = self.now.wall_ms;
         let Some(Some(user)) = self.users.get_mut(place) else { return JobSignature::Missing };
         let chance = user.client.below(40);

@@ -10,7 +10,7 @@ use crate::model::{AttemptState, FactNumber, Identifier, Now};
 use crate::wire::Action;
 
 use super::attempt::is_work_to_lose;
-use super::cuts::Part;
+use super::cuts::RunPart;
 use super::daemon_run::{CONTAINER_TRIGGERS, CRASH_TRIGGERS, CrashTrigger, PendingCrash, ProcessState};
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Law, LawChecker, Violation};
@@ -24,6 +24,10 @@ const MAX_STEPS_TO_CRASH: u32 = 300;
 /// The monotonic clock when a daemon starts, ms: as in production, earlier times can be expressed.
 const START_MONO_MS: u64 = 1 << 40;
 
+/// Diagnostics of attempts that the engine ends without a report.
+const LOST_WITH: &str = "Lost task tracker: ";
+const UNKNOWN_THERE: &str = " does not know of it any more";
+
 impl World<'_> {
     /// Both clocks as the daemon reads them.
     pub(super) fn daemon_now(&self) -> Now {
@@ -31,7 +35,7 @@ impl World<'_> {
     }
 
     pub(super) fn has_crashes(&self) -> bool {
-        self.plan.crash_pause_ms.is_some() && self.options.cuts.has(Part::Crashes)
+        self.plan.crash_pause_ms.is_some() && self.options.cuts.has(RunPart::Crashes)
     }
 
     pub(super) fn durable(&self) -> FactNumber {
@@ -85,15 +89,7 @@ impl World<'_> {
             Some(checker) => (FactNumber(step.first_fact.0 - 1), *checker),
             None => (self.engine.last_fact(), self.checker.clone()),
         };
-        let until_mono_ms = self.now.mono_ms;
-        self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
-            durable,
-            checker,
-            drops_answers: true,
-            until_mono_ms,
-            crash_delay_ms: None,
-        }));
-        self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
+        self.begin_crash((durable, checker), true, self.now.mono_ms, None);
     }
 
     pub(super) fn collect_start_facts(&mut self, facts: Vec<Fact>) {
@@ -108,7 +104,7 @@ impl World<'_> {
         let mut random = Random::stream(self.crashes.number(), 0);
         self.schedule_in(random.between(pause_ms / 4, pause_ms * 2), SimEvent::Crash);
         let is_up = matches!(self.daemon.state, ProcessState::Up) && !self.is_stalled();
-        if !is_up || !self.may_act() || !self.has(Part::Crashes) {
+        if !is_up || !self.may_act() || !self.has(RunPart::Crashes) {
             return Ok(());
         }
         let most_ms = [10, 500, 3_000][random.below(3) as usize];
@@ -143,14 +139,19 @@ impl World<'_> {
     /// Makes nothing durable any more; the daemon crashes after so long.
     fn stop_commits(&mut self, lasts_ms: u64, crash_delay_ms: Option<u64>) {
         let until_mono_ms = self.now.mono_ms + lasts_ms;
-        let (durable, checker) = (self.engine.last_fact(), self.checker.clone());
-        self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
-            durable,
-            checker,
-            drops_answers: false,
-            until_mono_ms,
-            crash_delay_ms,
-        }));
+        self.begin_crash((self.engine.last_fact(), self.checker.clone()), false, until_mono_ms, crash_delay_ms);
+    }
+
+    /// Nothing after a fact becomes durable, to which this law checker belongs.
+    fn begin_crash(
+        &mut self,
+        (durable, checker): (FactNumber, LawChecker),
+        drops_answers: bool,
+        until_mono_ms: u64,
+        crash_delay_ms: Option<u64>,
+    ) {
+        let pending = PendingCrash { durable, checker, drops_answers, until_mono_ms, crash_delay_ms };
+        self.daemon.state = ProcessState::Crashing(Box::new(pending));
         self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
     }
 
@@ -217,7 +218,7 @@ impl World<'_> {
             return Ok(());
         }
         let mut random = Random::stream(self.crashes.number(), 2);
-        if random.one_in(4) && self.options.cuts.has(Part::ClockSteps) && !self.is_draining {
+        if random.one_in(4) && self.options.cuts.has(RunPart::ClockSteps) && !self.is_draining {
             let jump_ms = random.below(600_000).cast_signed();
             self.now.wall_ms += if random.one_in(2) { jump_ms } else { -jump_ms };
         }
@@ -243,19 +244,11 @@ impl World<'_> {
         self.engine = Engine::new(config, restored, now);
         let (first, facts) = self.engine.take_start_facts();
         self.daemon.state = ProcessState::Up;
-        let crashes_again = random.one_in(5) && self.may_act() && self.has(Part::Crashes);
+        let crashes_again = random.one_in(5) && self.may_act() && self.has(RunPart::Crashes);
         if crashes_again && random.one_in(2) {
             // Not even its start becomes durable.
             let until_mono_ms = self.now.mono_ms + random.below(300);
-            let (durable, checker) = (self.daemon.recorded, self.checker.clone());
-            self.daemon.state = ProcessState::Crashing(Box::new(PendingCrash {
-                durable,
-                checker,
-                drops_answers: false,
-                until_mono_ms,
-                crash_delay_ms: None,
-            }));
-            self.event_queue.schedule(until_mono_ms, SimEvent::CrashStep);
+            self.begin_crash((self.daemon.recorded, self.checker.clone()), false, until_mono_ms, None);
         }
         self.checker.restart(first, &facts, &mut self.acknowledged, &self.engine, now, self.daemon.clock_offset_ms)?;
         self.check_what_was_said()?;
@@ -311,7 +304,7 @@ impl World<'_> {
     /// A tracker that cannot connect keeps its heartbeat, and repeats exactly that one.
     pub(super) fn on_connection_refused(&mut self, tracker: &mut SimTracker) -> u64 {
         let (chance, pause_ms) = (tracker.random.below(1_000), 900 + tracker.random.below(200));
-        if chance < 5 && self.has(Part::Restarts) {
+        if chance < 5 && self.has(RunPart::Restarts) {
             let connection = self.new_connection();
             tracker.restart(connection);
             return 500 + 10 * pause_ms;
@@ -322,13 +315,7 @@ impl World<'_> {
         tracker.is_behind = true;
         pause_ms
     }
-}
 
-/// Diagnostics of attempts that the engine ends without a report.
-const LOST_WITH: &str = "Lost task tracker: ";
-const UNKNOWN_THERE: &str = " does not know of it any more";
-
-impl World<'_> {
     /// Checks that no tracker has an attempt that this step declares lost. The sender of the heartbeat is checked apart.
     pub(super) fn check_losses(&self, step: &Step) -> Result<(), Violation> {
         if !self.checker.lost_attempts().is_empty() {

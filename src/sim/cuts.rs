@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 /// Something that a run can do without.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Part {
+pub enum RunPart {
     Faults,
     /// All requests of users to the market.
     Bidders,
@@ -63,40 +63,40 @@ pub enum Part {
 /// Into how many stretches the time of a run is divided.
 pub(crate) const STRETCHES: u64 = 16;
 
-const NAMED: [(Part, &str); 33] = [
-    (Part::Faults, "faults"),
-    (Part::Bidders, "bidders"),
-    (Part::LostAnswers, "lost-answers"),
-    (Part::Silence, "silence"),
-    (Part::Restarts, "restarts"),
-    (Part::SlowHeartbeats, "slow-heartbeats"),
-    (Part::IllTrackers, "ill-trackers"),
-    (Part::StoreStalls, "store-stalls"),
-    (Part::FailingAttempts, "failing-attempts"),
-    (Part::HangingAttempts, "hanging-attempts"),
-    (Part::FailedFetches, "failed-fetches"),
-    (Part::Bursts, "bursts"),
-    (Part::SlowSubmissions, "slow-submissions"),
-    (Part::Kills, "kills"),
-    (Part::HostileBids, "hostile-bids"),
-    (Part::Replays, "replays"),
-    (Part::TimedBids, "timed-bids"),
-    (Part::Orders, "orders"),
-    (Part::Administrator, "administrator"),
-    (Part::QueueChanges, "queue-changes"),
-    (Part::Treasurer, "treasurer"),
-    (Part::Interventions, "interventions"),
-    (Part::ClockSteps, "clock-steps"),
-    (Part::LateTimers, "late-timers"),
-    (Part::Crashes, "crashes"),
-    (Part::Switches, "switches"),
-    (Part::Applications, "applications"),
-    (Part::WorkerFaults, "worker-faults"),
-    (Part::FailingContainers, "failing-containers"),
-    (Part::HostileCalls, "hostile-calls"),
-    (Part::RepeatedCalls, "repeated-calls"),
-    (Part::VanishingPrograms, "vanishing-programs"),
-    (Part::Players, "players"),
+const NAMED: [(RunPart, &str); 33] = [
+    (RunPart::Faults, "faults"),
+    (RunPart::Bidders, "bidders"),
+    (RunPart::LostAnswers, "lost-answers"),
+    (RunPart::Silence, "silence"),
+    (RunPart::Restarts, "restarts"),
+    (RunPart::SlowHeartbeats, "slow-heartbeats"),
+    (RunPart::IllTrackers, "ill-trackers"),
+    (RunPart::StoreStalls, "store-stalls"),
+    (RunPart::FailingAttempts, "failing-attempts"),
+    (RunPart::HangingAttempts, "hanging-attempts"),
+    (RunPart::FailedFetches, "failed-fetches"),
+    (RunPart::Bursts, "bursts"),
+    (RunPart::SlowSubmissions, "slow-submissions"),
+    (RunPart::Kills, "kills"),
+    (RunPart::HostileBids, "hostile-bids"),
+    (RunPart::Replays, "replays"),
+    (RunPart::TimedBids, "timed-bids"),
+    (RunPart::Orders, "orders"),
+    (RunPart::Administrator, "administrator"),
+    (RunPart::QueueChanges, "queue-changes"),
+    (RunPart::Treasurer, "treasurer"),
+    (RunPart::Interventions, "interventions"),
+    (RunPart::ClockSteps, "clock-steps"),
+    (RunPart::LateTimers, "late-timers"),
+    (RunPart::Crashes, "crashes"),
+    (RunPart::Switches, "switches"),
+    (RunPart::Applications, "applications"),
+    (RunPart::WorkerFaults, "worker-faults"),
+    (RunPart::FailingContainers, "failing-containers"),
+    (RunPart::HostileCalls, "hostile-calls"),
+    (RunPart::RepeatedCalls, "repeated-calls"),
+    (RunPart::VanishingPrograms, "vanishing-programs"),
+    (RunPart::Players, "players"),
 ];
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,7 +105,7 @@ pub struct PartError(String);
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cuts {
-    pub without: BTreeSet<Part>,
+    pub without: BTreeSet<RunPart>,
     /// From this time on no actor acts, ms since the start.
     pub until_ms: Option<u64>,
 }
@@ -114,37 +114,38 @@ fn known() -> String {
     NAMED.map(|(_, name)| name).join(", ")
 }
 
-impl Part {
+impl RunPart {
     /// Every kind of thing that may be left out, but for single actors and stretches.
-    pub fn kinds() -> impl Iterator<Item = Part> {
+    pub fn kinds() -> impl Iterator<Item = RunPart> {
         NAMED.into_iter().map(|(part, _)| part)
     }
 
     /// The kind that this one belongs to.
-    fn whole(self) -> Option<Part> {
+    fn whole(self) -> Option<RunPart> {
         match self {
-            Part::LostAnswers
-            | Part::Silence
-            | Part::Restarts
-            | Part::SlowHeartbeats
-            | Part::IllTrackers
-            | Part::StoreStalls => Some(Part::Faults),
-            Part::HostileBids | Part::Replays | Part::TimedBids | Part::Orders => Some(Part::Bidders),
-            Part::QueueChanges => Some(Part::Administrator),
-            Part::FailingContainers | Part::HostileCalls | Part::RepeatedCalls | Part::VanishingPrograms => {
-                Some(Part::Applications)
-            }
+            RunPart::LostAnswers
+            | RunPart::Silence
+            | RunPart::Restarts
+            | RunPart::SlowHeartbeats
+            | RunPart::IllTrackers
+            | RunPart::StoreStalls => Some(RunPart::Faults),
+            RunPart::HostileBids | RunPart::Replays | RunPart::TimedBids | RunPart::Orders => Some(RunPart::Bidders),
+            RunPart::QueueChanges => Some(RunPart::Administrator),
+            RunPart::FailingContainers
+            | RunPart::HostileCalls
+            | RunPart::RepeatedCalls
+            | RunPart::VanishingPrograms => Some(RunPart::Applications),
             _ => None,
         }
     }
 }
 
-impl fmt::Display for Part {
+impl fmt::Display for RunPart {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Part::Tracker(place) => write!(formatter, "tracker-{place}"),
-            Part::User(place) => write!(formatter, "user-{place}"),
-            Part::Stretch(place) => write!(formatter, "stretch-{place}"),
+            RunPart::Tracker(place) => write!(formatter, "tracker-{place}"),
+            RunPart::User(place) => write!(formatter, "user-{place}"),
+            RunPart::Stretch(place) => write!(formatter, "stretch-{place}"),
             other => {
                 let name = NAMED.iter().find(|(part, _)| part == other).map_or("", |(_, name)| name);
                 formatter.write_str(name)
@@ -153,7 +154,7 @@ impl fmt::Display for Part {
     }
 }
 
-impl FromStr for Part {
+impl FromStr for RunPart {
     type Err = PartError;
 
     fn from_str(text: &str) -> Result<Self, PartError> {
@@ -163,16 +164,16 @@ impl FromStr for Part {
         }
         let (kind, place) = text.split_once('-').ok_or_else(refuse)?;
         match kind {
-            "tracker" => place.parse().map(Part::Tracker).map_err(|_| refuse()),
-            "user" => place.parse().map(Part::User).map_err(|_| refuse()),
-            "stretch" => place.parse().map(Part::Stretch).map_err(|_| refuse()),
+            "tracker" => place.parse().map(RunPart::Tracker).map_err(|_| refuse()),
+            "user" => place.parse().map(RunPart::User).map_err(|_| refuse()),
+            "stretch" => place.parse().map(RunPart::Stretch).map_err(|_| refuse()),
             _ => Err(refuse()),
         }
     }
 }
 
 impl Cuts {
-    pub fn has(&self, part: Part) -> bool {
+    pub fn has(&self, part: RunPart) -> bool {
         !self.without.contains(&part) && part.whole().is_none_or(|whole| !self.without.contains(&whole))
     }
 }
@@ -181,7 +182,7 @@ impl Cuts {
 impl fmt::Display for Cuts {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.without.is_empty() {
-            let names: Vec<String> = self.without.iter().map(Part::to_string).collect();
+            let names: Vec<String> = self.without.iter().map(RunPart::to_string).collect();
             write!(formatter, " --without {}", names.join(","))?;
         }
         match self.until_ms {
@@ -197,20 +198,20 @@ mod tests {
 
     #[test]
     fn every_part_is_read_as_it_is_written() {
-        let single = [Part::Tracker(3), Part::User(0), Part::Stretch(15)];
-        for part in Part::kinds().chain(single) {
+        let single = [RunPart::Tracker(3), RunPart::User(0), RunPart::Stretch(15)];
+        for part in RunPart::kinds().chain(single) {
             assert_eq!(part.to_string().parse(), Ok(part));
         }
         for bad in ["", "tracker", "tracker-", "user-x", "gifts"] {
-            assert!(bad.parse::<Part>().is_err(), "{bad}");
+            assert!(bad.parse::<RunPart>().is_err(), "{bad}");
         }
     }
 
     #[test]
     fn a_kind_goes_with_the_whole_it_belongs_to() {
-        let cuts = Cuts { without: [Part::Faults, Part::User(1)].into(), until_ms: Some(70) };
-        assert!(!cuts.has(Part::Silence) && !cuts.has(Part::User(1)));
-        assert!(cuts.has(Part::HostileBids) && cuts.has(Part::User(0)));
+        let cuts = Cuts { without: [RunPart::Faults, RunPart::User(1)].into(), until_ms: Some(70) };
+        assert!(!cuts.has(RunPart::Silence) && !cuts.has(RunPart::User(1)));
+        assert!(cuts.has(RunPart::HostileBids) && cuts.has(RunPart::User(0)));
         assert_eq!(cuts.to_string(), " --without faults,user-1 --until 70");
         assert_eq!(Cuts::default().to_string(), "");
     }

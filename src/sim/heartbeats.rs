@@ -6,7 +6,7 @@ use crate::model::{AttemptId, AttemptState, DEFAULT_RACK, Kind, PerKind};
 use crate::wire::HeartbeatRequest;
 
 use super::containers::address_of;
-use super::cuts::Part;
+use super::cuts::RunPart;
 use super::daemon_run::LateAnswer;
 use super::event_queue::SimEvent;
 use super::laws::{HeartbeatOutcome, Intent, Law, Violation};
@@ -239,19 +239,19 @@ impl World<'_> {
             return TrackerFault::None;
         }
         match chance {
-            0..10 if self.has(Part::Restarts) => {
+            0..10 if self.has(RunPart::Restarts) => {
                 TrackerFault::Restart { is_seen: chance < 8, pause_ms: 500 + below(15_000) }
             }
-            10..20 if self.has(Part::Silence) => TrackerFault::Silence(below(3 * expiry_ms)),
-            20..30 if self.has(Part::IllTrackers) => {
+            10..20 if self.has(RunPart::Silence) => TrackerFault::Silence(below(3 * expiry_ms)),
+            20..30 if self.has(RunPart::IllTrackers) => {
                 tracker.is_healthy = !tracker.is_healthy;
                 TrackerFault::None
             }
-            30..35 if self.has(Part::IllTrackers) => {
+            30..35 if self.has(RunPart::IllTrackers) => {
                 tracker.refuses_work = !tracker.refuses_work;
                 TrackerFault::None
             }
-            35..45 if self.has(Part::IllTrackers) => {
+            35..45 if self.has(RunPart::IllTrackers) => {
                 tracker.free_disk_bytes = [None, Some(150), Some(1 << 40)][(pause % 3) as usize];
                 TrackerFault::None
             }
@@ -262,7 +262,7 @@ impl World<'_> {
                 tracker.free_disk_bytes = self.plan.free_disk_bytes;
                 TrackerFault::None
             }
-            100..300 if self.has(Part::LostAnswers) => {
+            100..300 if self.has(RunPart::LostAnswers) => {
                 TrackerFault::LostAnswer { pause_ms: 50 + below(5_000), reconnects: chance < 140 }
             }
             _ => TrackerFault::None,
@@ -272,7 +272,7 @@ impl World<'_> {
     fn pause_ms(&mut self, tracker: &mut SimTracker) -> u64 {
         let chance = tracker.random.below(400);
         let pause_ms = tracker.interval_ms + chance % 5;
-        if chance < 4 && self.has(Part::SlowHeartbeats) { pause_ms * (4 + chance * 5) } else { pause_ms }
+        if chance < 4 && self.has(RunPart::SlowHeartbeats) { pause_ms * (4 + chance * 5) } else { pause_ms }
     }
 }
 

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use crate::engine::{Event, HostLists, Reply, SchedulerWish, SwitchReply};
 
 use super::ADMINISTRATOR;
-use super::cuts::Part;
+use super::cuts::RunPart;
 use super::event_queue::SimEvent;
 use super::laws::{Intent, Law, Violation};
 use super::plan_policy::policy_config;
@@ -27,7 +27,7 @@ impl World<'_> {
         let was_normal = !self.engine.is_in_safe_mode();
         self.end_interventions()?;
         let (pause_ms, lasts_ms) = (random.between(5_000, 120_000), random.between(100, 15_000));
-        if !was_normal || !self.may_act() || !self.has(Part::Interventions) {
+        if !was_normal || !self.may_act() || !self.has(RunPart::Interventions) {
             self.schedule_in(pause_ms, SimEvent::Intervention);
             return Ok(());
         }
@@ -70,7 +70,7 @@ impl World<'_> {
         let (jump_ms, goes_back) = (self.faults.below(far_ms).cast_signed(), self.faults.one_in(2));
         let pause_ms = self.faults.between(5_000, 200_000);
         self.schedule_in(pause_ms, SimEvent::ClockStep);
-        if self.is_active_stretch() && self.has(Part::ClockSteps) {
+        if self.is_active_stretch() && self.has(RunPart::ClockSteps) {
             self.now.wall_ms += if goes_back { -jump_ms } else { jump_ms };
         }
     }
@@ -78,7 +78,7 @@ impl World<'_> {
     pub(super) fn stall_store(&mut self) {
         let (lasts_ms, pause_ms) = (self.faults.between(10, 20_000), self.faults.between(1_000, 200_000));
         self.schedule_in(lasts_ms + pause_ms, SimEvent::StoreStall);
-        if self.may_act() && self.has(Part::StoreStalls) && !self.may_hold_back() {
+        if self.may_act() && self.has(RunPart::StoreStalls) && !self.may_hold_back() {
             self.store_stall = Some((self.now.mono_ms + lasts_ms, self.engine.last_fact()));
         }
     }
@@ -86,7 +86,7 @@ impl World<'_> {
     pub(super) fn fire_early_timer(&mut self) -> Result<(), Violation> {
         let pause_ms = self.faults.between(100, 20_000);
         self.schedule_in(pause_ms, SimEvent::EarlyTimer);
-        if self.may_act() && self.has(Part::LateTimers) { self.fire_timer() } else { Ok(()) }
+        if self.may_act() && self.has(RunPart::LateTimers) { self.fire_timer() } else { Ok(()) }
     }
 
     /// An operator wants another scheduler, or the same with other settings.
@@ -94,7 +94,7 @@ impl World<'_> {
         let Some(pause_ms) = self.plan.switch_pause_ms else { return Ok(()) };
         let mut random = Random::stream(self.switches.number(), 0);
         self.schedule_in(random.between(pause_ms / 4, pause_ms * 2), SimEvent::Switch);
-        if !self.may_act() || !self.has(Part::Switches) {
+        if !self.may_act() || !self.has(RunPart::Switches) {
             return Ok(());
         }
         let users: Vec<&str> = self.plan.users.iter().map(|user| user.name.as_str()).collect();

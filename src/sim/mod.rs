@@ -26,9 +26,9 @@ mod user_plan;
 pub mod what_if;
 mod world;
 
-pub use cuts::{Cuts, Part};
+pub use cuts::{Cuts, RunPart};
 pub use laws::{Law, Tally, Violation};
-pub use run::{Run, Shrunk, shrink};
+pub use run::{Shrunk, SimulatedRun, shrink};
 pub use run_options::{Journal, PolicyChoice, RunOptions};
 
 /// The user who administers the market and runs the daemon.

@@ -2,7 +2,7 @@
 
 use crate::engine::Step;
 
-use super::cuts::{Cuts, Part, STRETCHES};
+use super::cuts::{Cuts, RunPart, STRETCHES};
 use super::laws::{Tally, Violation};
 use super::plan::Plan;
 use super::run_options::{Journal, RunOptions};
@@ -10,12 +10,12 @@ use super::world::World;
 
 /// The result of a run: its figures, and the law that it broke, if any.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct SimulatedRun {
     pub tally: Tally,
     pub violation: Option<Violation>,
 }
 
-impl Run {
+impl SimulatedRun {
     /// Plays a run to its end or to the first violation. `journal` is an empty one; it records facts at crashes only.
     pub fn play(options: &RunOptions, journal: &mut dyn Journal) -> Self {
         Self::play_tampered(options, journal, |_| {})
@@ -68,11 +68,11 @@ pub fn shrink(
 
 /// All that may be left out of a run, in an order in which neighbours belong together. The first tracker stays: one
 /// tracker must be able to run every kind of task.
-fn parts_of(options: &RunOptions) -> Vec<Part> {
+fn parts_of(options: &RunOptions) -> Vec<RunPart> {
     let plan = Plan::new(options);
-    let stretches = (0..STRETCHES).map(Part::Stretch);
-    let users = (0..plan.users.len()).map(Part::User);
-    Part::kinds().chain(stretches).chain((1..plan.trackers.len()).map(Part::Tracker)).chain(users).collect()
+    let stretches = (0..STRETCHES).map(RunPart::Stretch);
+    let users = (0..plan.users.len()).map(RunPart::User);
+    RunPart::kinds().chain(stretches).chain((1..plan.trackers.len()).map(RunPart::Tracker)).chain(users).collect()
 }
 
 impl Shrunk {
@@ -93,7 +93,7 @@ impl Shrunk {
         }
     }
 
-    fn leave_out(&mut self, parts: &[Part], play: &mut impl FnMut(&RunOptions) -> Option<Violation>) {
+    fn leave_out(&mut self, parts: &[RunPart], play: &mut impl FnMut(&RunOptions) -> Option<Violation>) {
         let mut cuts = self.options.cuts.clone();
         cuts.without.extend(parts);
         self.attempt(cuts, play);

@@ -160,9 +160,7 @@ impl SimTracker {
         }
         Ok(())
     }
-}
 
-impl SimTracker {
     /// Whether it runs an attempt, has completed it, or keeps its output.
     pub(super) fn has(&self, id: AttemptId) -> bool {
         self.fake.outputs.contains(&id)

@@ -12,7 +12,7 @@ use super::ADMINISTRATOR;
 use super::adversaries::{self, JobShape};
 use super::attempt::FaultModel;
 use super::containers::{ApplicationNumbers, SimApplication, SimWorker};
-use super::cuts::{Part, STRETCHES};
+use super::cuts::{RunPart, STRETCHES};
 use super::daemon_run::DaemonRun;
 use super::event_queue::{EventQueue, SimEvent};
 use super::laws::{Intent, Law, LawChecker, Tally, Violation};
@@ -156,7 +156,7 @@ impl<'a> World<'a> {
         self.drain()
     }
 
-    pub(super) fn has(&self, part: Part) -> bool {
+    pub(super) fn has(&self, part: RunPart) -> bool {
         !self.is_draining && self.options.cuts.has(part)
     }
 
@@ -170,7 +170,7 @@ impl<'a> World<'a> {
     /// Whether actors act in this stretch of the run.
     pub(super) fn is_active_stretch(&self) -> bool {
         let stretch = self.checker.events().saturating_mul(STRETCHES) / self.options.events.max(1);
-        self.has(Part::Stretch(stretch))
+        self.has(RunPart::Stretch(stretch))
     }
 
     pub(super) fn fault_model(&self) -> FaultModel<'_> {
@@ -312,7 +312,7 @@ impl<'a> World<'a> {
         if due == self.timer.0 {
             return;
         }
-        let late_ms = match self.has(Part::LateTimers) && self.faults.one_in(20) {
+        let late_ms = match self.has(RunPart::LateTimers) && self.faults.one_in(20) {
             true => self.faults.below(3_000),
             false => 0,
         };
@@ -382,7 +382,7 @@ fn trackers(plan: &Plan, options: &RunOptions) -> Vec<Option<SimTracker>> {
             Some(SimWorker::new(containers.bags[place]?, containers.settings.slot, random, place as u64))
         });
         // The first one has slots of both kinds: without it no job might end.
-        (place == 0 || options.cuts.has(Part::Tracker(place))).then(|| SimTracker {
+        (place == 0 || options.cuts.has(RunPart::Tracker(place))).then(|| SimTracker {
             worker,
             free_disk_bytes: plan.free_disk_bytes,
             ..SimTracker::new(tracker, stream(TRACKER_STREAM + place as u64), place as u64)
@@ -394,7 +394,7 @@ fn trackers(plan: &Plan, options: &RunOptions) -> Vec<Option<SimTracker>> {
 fn users(plan: &Plan, options: &RunOptions) -> Vec<Option<SimUser>> {
     let user = |(place, user): (usize, &UserPlan)| {
         let stream = |actors: u64| Random::stream(options.seed, actors + place as u64);
-        options.cuts.has(Part::User(place)).then(|| SimUser {
+        options.cuts.has(RunPart::User(place)).then(|| SimUser {
             name: user.name.clone(),
             client: stream(CLIENT_STREAM),
             bidder: stream(BIDDER_STREAM),

@@ -17,7 +17,7 @@ use crate::model::FactNumber;
 use super::database_reader::open_read_only;
 use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
-use super::folder::{at, new_private_file, sync_folder};
+use super::folder::{at, beside, new_private_file, sync_folder};
 use super::schema;
 use super::schema::{BUDGET_FILE_SHOWN, COPIED, LAST_FACT, SESSION_KEY};
 
@@ -104,9 +104,7 @@ impl Drop for Partial {
         // Renamed already after success.
         let _ = fs::remove_file(&self.path);
         for suffix in ["-journal", "-wal", "-shm"] {
-            let mut beside = self.path.clone().into_os_string();
-            beside.push(suffix);
-            let _ = fs::remove_file(PathBuf::from(beside));
+            let _ = fs::remove_file(beside(&self.path, suffix));
         }
     }
 }

@@ -31,7 +31,7 @@ pub(crate) struct FollowerWaker(Arc<SharedFeed>);
 
 /// What [`FactFollower::next`] found.
 #[derive(Debug)]
-pub struct Followed {
+pub struct FollowedFacts {
     pub batches: VecDeque<FactBatch>,
     /// Facts are missing after these, and the next ones follow what is durable now.
     pub is_overflown: bool,
@@ -102,7 +102,7 @@ impl FactFollower {
     }
 
     /// Waits for facts, the end, an overflow or a waker, at most so long, and takes what is there.
-    pub fn next(&self, timeout: Option<Duration>) -> Followed {
+    pub fn next(&self, timeout: Option<Duration>) -> FollowedFacts {
         let is_idle = |state: &mut FeedState| {
             state.batches.is_empty() && !state.is_overflown && !state.is_closed && !state.is_woken
         };
@@ -117,7 +117,7 @@ impl FactFollower {
         let mut state = waited.unwrap_or_else(PoisonError::into_inner);
         state.bytes = 0;
         state.is_woken = false;
-        Followed {
+        FollowedFacts {
             batches: std::mem::take(&mut state.batches),
             is_overflown: std::mem::take(&mut state.is_overflown),
             is_closed: state.is_closed,
@@ -184,7 +184,7 @@ mod tests {
         [FactBatch { first: FactNumber(first), facts: vec![fact] }].into()
     }
 
-    fn numbers(followed: &Followed) -> Vec<u64> {
+    fn numbers(followed: &FollowedFacts) -> Vec<u64> {
         followed.batches.iter().map(|batch| batch.first.0).collect()
     }
 

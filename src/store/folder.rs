@@ -86,6 +86,13 @@ fn remains_beside(database: &Path) -> Option<PathBuf> {
     remains.map(|entry| entry.path()).min()
 }
 
+/// The path of a file that has the name of another one and an ending, beside that.
+pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
+    let mut path = path.to_owned().into_os_string();
+    path.push(ending);
+    path.into()
+}
+
 pub(super) fn sync_folder(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }

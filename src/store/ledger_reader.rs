@@ -82,7 +82,7 @@ fn read(
          ORDER BY number DESC",
     )?;
     let mut found = select.query([queue.as_str()])?;
-    let mut walk = Walk { balance: balance.unwrap_or_default(), day: None };
+    let mut walk = BalanceWalk { balance: balance.unwrap_or_default(), day: None };
     let mut rows = Vec::new();
     let mut has_history = false;
     let mut has_earlier = false;
@@ -108,14 +108,14 @@ fn read(
 }
 
 /// The way back through the rows.
-struct Walk {
+struct BalanceWalk {
     /// After the row that comes.
     balance: Credits,
     /// Of the row before, when that was a sum.
     day: Option<String>,
 }
 
-impl Walk {
+impl BalanceWalk {
     fn row(&mut self, row: &Row<'_>) -> rusqlite::Result<StatementRow> {
         let word: String = row.get(3)?;
         let unknown = || rusqlite::Error::FromSqlConversionFailure(3, Type::Text, format!("no reason: {word}").into());

@@ -13,7 +13,7 @@ use super::backup::keep_aside;
 use super::database_reader::open_read_only;
 use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
-use super::folder::at;
+use super::folder::{at, beside};
 use super::steps::{self, VERSION};
 
 /// What the folder must have room for beside the copy and the changes: the write-ahead log of a running daemon, bytes.
@@ -71,9 +71,7 @@ pub(super) fn kept_copies(database: &Path) -> Vec<(u32, PathBuf)> {
 }
 
 fn copy_before(database: &Path, version: u32) -> PathBuf {
-    let mut path = database.to_owned().into_os_string();
-    path.push(format!("{BEFORE}{version}"));
-    path.into()
+    beside(database, &format!("{BEFORE}{version}"))
 }
 
 const BEFORE: &str = ".before-version-";

@@ -34,7 +34,7 @@ pub(super) enum Message {
 }
 
 #[derive(Debug)]
-pub(super) struct Queue {
+pub(super) struct WriterQueue {
     pub(super) batches: VecDeque<FactBatch>,
     pub(super) facts: usize,
     pub(super) meta_values: Vec<MetaValue>,
@@ -49,7 +49,7 @@ pub(super) struct MetaValue {
     pub(super) done: Sender<()>,
 }
 
-impl Queue {
+impl WriterQueue {
     pub(super) fn after(last: FactNumber) -> Self {
         let next = FactNumber(last.0 + 1);
         Self { batches: VecDeque::new(), facts: 0, meta_values: Vec::new(), next, closing: false }

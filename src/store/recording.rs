@@ -11,7 +11,9 @@ use crate::engine::SchedulerChoice;
 use crate::mapreduce::{AttemptRole, DeadlineSpec};
 use crate::market::{LedgerAccount, Order, Reason};
 use crate::model::{AttemptId, AttemptState, Credits, JobId, Kind, PerKind, QueueName, RunState};
-use crate::sim::what_if::{JobTimes, MarketChange, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
+use crate::sim::what_if::{
+    MarketChange, RecordedJob, RecordedMarket, RecordedTimes, RecordedTracker, Recording, TaskTimes,
+};
 
 use super::database::open_for_reading;
 use super::error::{StoreError, failed};
@@ -159,12 +161,13 @@ impl EndedRow {
 }
 
 /// What the tasks of a job took.
-fn times(database: &Connection, job: JobId, tasks: PerKind<u32>) -> Result<JobTimes, LoadError> {
+fn times(database: &Connection, job: JobId, tasks: PerKind<u32>) -> Result<RecordedTimes, LoadError> {
     let mut attempts = rows(database, ATTEMPTS, attempts_of(&job.to_string()), EndedRow::read)?;
     // Maps come before reduces, and of a task the first attempt first.
     attempts.sort_unstable_by_key(|attempt| (attempt.id.task.kind, attempt.id));
     let none = |kind| vec![None; tasks[kind] as usize];
-    let mut times = JobTimes { tasks: PerKind::new(none(Kind::Map), none(Kind::Reduce)), ..JobTimes::default() };
+    let mut times =
+        RecordedTimes { tasks: PerKind::new(none(Kind::Map), none(Kind::Reduce)), ..RecordedTimes::default() };
     let mut last_map_ms = i64::MIN;
     for attempt in &attempts {
         let task = attempt.id.task;
@@ -229,7 +232,7 @@ fn recorded_job(row: &Row<'_>) -> Result<RecordedJob, LoadError> {
         finish_ms: row.get(5)?,
         deadline_ms,
         state: named("job.state", row.get(4)?, RunState::from_name, "the state of a job")?,
-        times: JobTimes::default(),
+        times: RecordedTimes::default(),
     })
 }
 

@@ -18,7 +18,7 @@ use super::tables::attempts::attempts_of;
 
 const MOST_ROWS: usize = 10_000;
 
-struct Work {
+struct ReportedWork {
     /// In the order of acceptance of both.
     order: i64,
     id: String,
@@ -155,7 +155,7 @@ impl<'a> WorkReader<'a> {
     fn visit(
         &mut self,
         request: &ReportRequest,
-        mut visit: impl FnMut(Work) -> rusqlite::Result<ControlFlow<()>>,
+        mut visit: impl FnMut(ReportedWork) -> rusqlite::Result<ControlFlow<()>>,
     ) -> rusqlite::Result<()> {
         let (since_ms, until_ms) = bounds(request);
         let after = request.after.map_or(-1, |after| i64::try_from(after).unwrap_or(i64::MAX));
@@ -187,7 +187,7 @@ impl<'a> WorkReader<'a> {
     }
 }
 
-fn next_head(rows: &mut Rows<'_>) -> rusqlite::Result<Option<Work>> {
+fn next_head(rows: &mut Rows<'_>) -> rusqlite::Result<Option<ReportedWork>> {
     let Some(row) = rows.next()? else { return Ok(None) };
     let state: String = row.get(5)?;
     let used = Used {
@@ -199,10 +199,10 @@ fn next_head(rows: &mut Rows<'_>) -> rusqlite::Result<Option<Work>> {
     let (submit_ms, end_ms) = (row.get(6)?, row.get(7)?);
     let (user, queue, name) = (row.get(2)?, row.get(3)?, row.get(4)?);
     let row_of_work = WorkRow { user, queue, name, state, submit_ms: Some(submit_ms), start_ms: None, end_ms };
-    Ok(Some(Work { order: row.get(0)?, id: row.get(1)?, row: row_of_work, used }))
+    Ok(Some(ReportedWork { order: row.get(0)?, id: row.get(1)?, row: row_of_work, used }))
 }
 
-impl Work {
+impl ReportedWork {
     fn used_by_attempts(&mut self, attempts: &mut Statement<'_>, now_ms: i64) -> rusqlite::Result<()> {
         let [first, end] = attempts_of(&self.id);
         let until_ms = self.row.end_ms.unwrap_or(now_ms);

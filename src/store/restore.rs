@@ -17,7 +17,7 @@ use super::database::known_version_of;
 use super::database_reader::open_read_only;
 use super::error::{StoreError, failed};
 use super::fault_point::FaultPoint;
-use super::folder::{StateFolder, at, database_in, sync_folder};
+use super::folder::{StateFolder, at, beside, database_in, sync_folder};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RestoreSummary {
@@ -119,12 +119,6 @@ pub(crate) fn restore(state_dir: &Path, file: &Path) -> Result<RestoreSummary, S
 fn is_sqlite(path: &Path) -> bool {
     let mut begin = [0; 16];
     fs::File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == *b"SQLite format 3\0"
-}
-
-fn beside(database: &Path, suffix: &str) -> PathBuf {
-    let mut path = database.to_owned().into_os_string();
-    path.push(suffix);
-    path.into()
 }
 
 /// Gives the database a second name, and its log, where it still has one, that name instead.

@@ -17,7 +17,7 @@ use super::backup::{checked_contents, copy_into};
 use super::database::known_version_of;
 use super::error::{StoreError, failed};
 use super::finished_jobs::FinishedJobReader;
-use super::folder::at;
+use super::folder::{at, beside};
 use super::ledger_reader::LedgerReader;
 use super::loaded_state::{LoadedState, StateReader};
 use super::options::StoreOptions;
@@ -107,12 +107,6 @@ fn is_single(file: &Path) -> Result<bool, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(true),
         Err(error) => Err(at("read", file)(error)),
     }
-}
-
-fn beside(file: &Path, suffix: &str) -> PathBuf {
-    let mut path = file.to_owned().into_os_string();
-    path.push(suffix);
-    path.into()
 }
 
 fn has_content(file: &Path) -> bool {

@@ -21,7 +21,7 @@ use super::housekeeping::Housekeeping;
 use super::ledger_reader::LedgerReader;
 use super::loaded_state::{self, LoadedState, StateReader};
 use super::options::StoreOptions;
-use super::queue::{Message, Queue};
+use super::queue::{Message, WriterQueue};
 use super::schema::BUDGETS_KEPT_IN;
 use super::session_key;
 use super::stored_applications::StoredApplicationReader;
@@ -76,7 +76,7 @@ impl Store {
             housekeeping: Housekeeping::new(options.ledger_detail_days, options.retention),
             options,
             folder,
-            queue: Queue::after(loaded.last_fact),
+            queue: WriterQueue::after(loaded.last_fact),
             held_migration,
         };
         let thread = thread::Builder::new().name("store".to_owned()).spawn(|| writer.run());

@@ -24,7 +24,7 @@ use super::folder::StateFolder;
 use super::housekeeping::Housekeeping;
 use super::migration::Migration;
 use super::options::StoreOptions;
-use super::queue::{Message, Queue};
+use super::queue::{Message, WriterQueue};
 use super::schema::{LAST_FACT, meta, set_meta};
 use super::tables;
 
@@ -38,7 +38,7 @@ pub(super) struct FactWriter {
     pub(super) housekeeping: Housekeeping,
     pub(super) options: StoreOptions,
     pub(super) folder: StateFolder,
-    pub(super) queue: Queue,
+    pub(super) queue: WriterQueue,
     /// Of the schema; its transaction is open until this process may serve.
     pub(super) held_migration: Option<Migration>,
 }
@@ -363,7 +363,7 @@ mod tests {
             housekeeping: Housekeeping::new(30, StoreOptions::new(dir).retention),
             options: StoreOptions::new(dir),
             folder,
-            queue: Queue::after(FactNumber(0)),
+            queue: WriterQueue::after(FactNumber(0)),
             held_migration: None,
         };
         (writer, watcher)

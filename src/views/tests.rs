@@ -11,7 +11,7 @@ use crate::engine::{ClusterSnapshot, Fact, QueueSnapshot, Restored, VolatileDelt
 use crate::mapreduce::{AcceptedJob, CounterInterner, JobEstimate, JobFact, JobSpec, SplitTable};
 use crate::market::{ContainerUse, Market, MarketConfig, QueueUse, SlotHolder, Tick, budget_file};
 use crate::model::{Credits, FactNumber, Identifier, JobId, Now, PerKind, PerPool, QueueName, RunState};
-use crate::sim::{Cuts, Journal, PolicyChoice, Run, RunOptions};
+use crate::sim::{Cuts, Journal, PolicyChoice, RunOptions, SimulatedRun};
 use crate::store::{FactBatch, FactFeed, InMemoryStore, LoadedState};
 use crate::wire::{Counters, ReportedCounters};
 
@@ -70,7 +70,7 @@ fn play(policy: PolicyChoice, seed: u64, events: u64, has_containers: bool) -> (
     let options = RunOptions { seed, events, policy, has_containers, has_adversaries: false, cuts: Cuts::default() };
     let mut store = FollowedStore::new();
     // What the run itself is checked for is the simulator's own matter.
-    Run::play(&options, &mut store);
+    SimulatedRun::play(&options, &mut store);
     store.compare();
     assert!(store.difference.is_none(), "{policy:?} {seed}: {}", store.difference.unwrap());
     (store.compared, store.model.views().applications().count())

@@ -1,6 +1,6 @@
 //! Runs with tenants who play against the market.
 
-use jobtracker::sim::{PolicyChoice, Run, RunOptions, Tally, shrink};
+use jobtracker::sim::{PolicyChoice, RunOptions, SimulatedRun, Tally, shrink};
 use jobtracker::store::InMemoryStore;
 
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
@@ -22,9 +22,10 @@ fn with_adversaries(policy: PolicyChoice, has_containers: bool, seed: u64, event
 
 /// Plays a run that must break nothing else.
 fn play(options: &RunOptions) -> Tally {
-    let run = Run::play(options, &mut InMemoryStore::default());
+    let run = SimulatedRun::play(options, &mut InMemoryStore::default());
     if let Some(violation) = run.violation {
-        let shrunk = shrink(options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
+        let shrunk =
+            shrink(options, violation, |options| SimulatedRun::play(options, &mut InMemoryStore::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }
     run.tally

@@ -4,7 +4,7 @@
 use jobtracker::api::applications::{ContainerState, Locality};
 use jobtracker::engine::{ApplicationChange, Container, Fact, Step};
 use jobtracker::model::{ContainerExit, Credits};
-use jobtracker::sim::{Law, PolicyChoice, Run, RunOptions, Tally, Violation, shrink};
+use jobtracker::sim::{Law, PolicyChoice, RunOptions, SimulatedRun, Tally, Violation, shrink};
 use jobtracker::store::InMemoryStore;
 
 use super::{CAPACITY, CONSTRAINT, DYNAMIC, FAIR, FIFO, MIXED, options};
@@ -35,9 +35,10 @@ fn with_containers(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
 /// Plays a run that must break nothing.
 fn play(policy: PolicyChoice, seed: u64, events: u64) -> Tally {
     let options = with_containers(policy, seed, events);
-    let run = Run::play(&options, &mut InMemoryStore::default());
+    let run = SimulatedRun::play(&options, &mut InMemoryStore::default());
     if let Some(violation) = run.violation {
-        let shrunk = shrink(&options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
+        let shrunk =
+            shrink(&options, violation, |options| SimulatedRun::play(options, &mut InMemoryStore::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }
     run.tally
@@ -98,7 +99,7 @@ fn seeds_of_bugs_with_containers_stay_good() {
 fn the_same_seed_gives_the_same_run_with_containers() {
     let hash = |seed| play(FIFO, seed, 2_000).hash;
     assert_eq!(hash(7), hash(7));
-    let without = Run::play(&options(FIFO, 7, 2_000), &mut InMemoryStore::default());
+    let without = SimulatedRun::play(&options(FIFO, 7, 2_000), &mut InMemoryStore::default());
     assert_ne!(without.tally.hash, hash(7));
 }
 
@@ -119,9 +120,10 @@ fn violation_of_step(forge: impl FnMut(&mut Step) -> bool) -> Violation {
 fn violation_under(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut is_forged = false;
     for seed in 1..60 {
-        let run = Run::play_tampered(&with_containers(policy, seed, 3_000), &mut InMemoryStore::default(), |step| {
-            is_forged |= !is_forged && forge(step);
-        });
+        let run =
+            SimulatedRun::play_tampered(&with_containers(policy, seed, 3_000), &mut InMemoryStore::default(), |step| {
+                is_forged |= !is_forged && forge(step);
+            });
         if is_forged {
             return run.violation.unwrap_or_else(|| panic!("seed {seed}: nobody notices"));
         }

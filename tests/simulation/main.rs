@@ -12,7 +12,7 @@ use jobtracker::engine::{Effect, Fact, Restored, Step};
 use jobtracker::mapreduce::{AttemptRole, JobFact, KillRequest};
 use jobtracker::market::{Charge, MarketFact, Reason, Tick};
 use jobtracker::model::{AttemptState, Credits, FactNumber};
-use jobtracker::sim::{Cuts, Journal, Law, Part, PolicyChoice, Run, RunOptions, Violation, shrink};
+use jobtracker::sim::{Cuts, Journal, Law, PolicyChoice, RunOptions, RunPart, SimulatedRun, Violation, shrink};
 use jobtracker::store::InMemoryStore;
 
 const FIFO: PolicyChoice = PolicyChoice::Fifo;
@@ -49,11 +49,12 @@ fn options(policy: PolicyChoice, seed: u64, events: u64) -> RunOptions {
 }
 
 /// Plays a run that must break nothing.
-fn play(policy: PolicyChoice, seed: u64, events: u64) -> Run {
+fn play(policy: PolicyChoice, seed: u64, events: u64) -> SimulatedRun {
     let options = options(policy, seed, events);
-    let run = Run::play(&options, &mut InMemoryStore::default());
+    let run = SimulatedRun::play(&options, &mut InMemoryStore::default());
     if let Some(violation) = run.violation {
-        let shrunk = shrink(&options, violation, |options| Run::play(options, &mut InMemoryStore::default()).violation);
+        let shrunk =
+            shrink(&options, violation, |options| SimulatedRun::play(options, &mut InMemoryStore::default()).violation);
         panic!("{}\njobtracker simulate --as-it-is {}", shrunk.violation, shrunk.options);
     }
     run
@@ -122,7 +123,7 @@ fn seeds_of_bugs_stay_good() {
 /// The hash of a run in which `forge` changes what no law looks at; it says whether it has found something to change.
 fn forged_hash(mut forge: impl FnMut(&mut Step) -> bool) -> u64 {
     let mut is_forged = false;
-    let run = Run::play_tampered(&options(DYNAMIC, 2, 1_000), &mut InMemoryStore::default(), |step| {
+    let run = SimulatedRun::play_tampered(&options(DYNAMIC, 2, 1_000), &mut InMemoryStore::default(), |step| {
         is_forged |= !is_forged && forge(step);
     });
     assert_eq!((run.violation, is_forged), (None, true));
@@ -153,10 +154,10 @@ fn the_same_seed_gives_the_same_run() {
 /// Whether everything that may be left out can be.
 #[test]
 fn runs_with_something_left_out_are_runs_too() {
-    for part in Part::kinds().chain([Part::Tracker(1), Part::User(0), Part::Stretch(3)]) {
+    for part in RunPart::kinds().chain([RunPart::Tracker(1), RunPart::User(0), RunPart::Stretch(3)]) {
         let cuts = Cuts { without: [part].into(), until_ms: Some(60_000) };
         let options = RunOptions { cuts, ..options(DYNAMIC, 3, 1_000) };
-        assert_eq!(Run::play(&options, &mut InMemoryStore::default()).violation, None, "without {part}");
+        assert_eq!(SimulatedRun::play(&options, &mut InMemoryStore::default()).violation, None, "without {part}");
     }
 }
 
@@ -164,7 +165,7 @@ fn runs_with_something_left_out_are_runs_too() {
 fn violation_of(policy: PolicyChoice, mut forge: impl FnMut(&mut Step) -> bool) -> Violation {
     let mut forged = 0;
     for seed in (1..60).step_by(2) {
-        let run = Run::play_tampered(&options(policy, seed, 5_000), &mut InMemoryStore::default(), |step| {
+        let run = SimulatedRun::play_tampered(&options(policy, seed, 5_000), &mut InMemoryStore::default(), |step| {
             if forged == 0 && forge(step) {
                 forged += 1;
             }
@@ -477,7 +478,7 @@ impl Journal for Forgetful<'_> {
 fn violation_without(is_meant: &dyn Fn(&Fact) -> bool) -> Violation {
     for seed in 1..60 {
         let mut journal = Forgetful { journal: InMemoryStore::default(), is_meant, has_forgotten: false };
-        let violation = Run::play(&options(FIFO, seed, 3_000), &mut journal).violation;
+        let violation = SimulatedRun::play(&options(FIFO, seed, 3_000), &mut journal).violation;
         if journal.has_forgotten {
             return violation.unwrap_or_else(|| panic!("seed {seed}: nobody notices"));
         }
@@ -536,7 +537,7 @@ fn a_finished_task_that_runs_again_is_noticed() {
 fn a_failing_run_is_made_small() {
     let mut users = std::collections::BTreeMap::new();
     let mut plant = |options: &RunOptions| {
-        let run = Run::play_tampered(options, &mut InMemoryStore::default(), |step| {
+        let run = SimulatedRun::play_tampered(options, &mut InMemoryStore::default(), |step| {
             for fact in &step.facts {
                 match fact {
                     Fact::Job(JobFact::Accepted(job)) => drop(users.insert(job.id, job.spec.user.clone())),
@@ -557,6 +558,6 @@ fn a_failing_run_is_made_small() {
     assert_eq!(shrunk.violation.law, first.law);
     assert!(shrunk.violation.event <= first.event);
     let cuts = &shrunk.options.cuts;
-    assert!(cuts.has(Part::User(1)) && !cuts.has(Part::User(0)) && !cuts.has(Part::Bidders), "{cuts}");
+    assert!(cuts.has(RunPart::User(1)) && !cuts.has(RunPart::User(0)) && !cuts.has(RunPart::Bidders), "{cuts}");
     assert!(cuts.until_ms.is_some_and(|until_ms| until_ms <= first.at_ms + 1), "{cuts}");
 }

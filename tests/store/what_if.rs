@@ -9,7 +9,7 @@ use jobtracker::engine::{EngineConfig, Fact, PolicyConfig, QueueConfig};
 use jobtracker::mapreduce::{JobSpec, SplitTable};
 use jobtracker::model::{FactNumber, Identifier, JobId, PerKind, RunState};
 use jobtracker::scheduler::FifoOptions;
-use jobtracker::sim::what_if::{JobTimes, Play, PlayOptions, RecordedJob, RecordedTracker, Recording, TaskTimes};
+use jobtracker::sim::what_if::{Play, PlayOptions, RecordedJob, RecordedTimes, RecordedTracker, Recording, TaskTimes};
 use jobtracker::store::{RecordedSize, RecordedSpan, Store, StoreOptions, database_in, recorded_size};
 
 const START_MS: i64 = 1_795_000_000_000;
@@ -34,7 +34,7 @@ fn recording() -> Recording {
             finish_ms: START_MS,
             deadline_ms: None,
             state: RunState::Succeeded,
-            times: JobTimes {
+            times: RecordedTimes {
                 tasks: PerKind::new(vec![Some(times); 4], Vec::new()),
                 failures: BTreeMap::new(),
                 cut: BTreeMap::new(),

@@ -17,7 +17,6 @@ pub const LONG: &[(&str, &str, &str)] = &[
     ("src/market/requests/handle_request.rs", "perform", "an operation an arm"),
     ("src/server/dispatch/job_submission.rs", "job_submission", "a call an arm"),
     ("src/server/quarantine/source.rs", "describe", "an event an arm"),
-    ("src/store/tables/applications.rs", "record_change", "a change an arm"),
     ("src/store/tables/jobs.rs", "record", "a fact an arm"),
     ("src/web/applications/problem_name.rs", "explanation", "a text an arm"),
 ];

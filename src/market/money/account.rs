@@ -10,7 +10,7 @@ use super::tick::{MOST_IN_VAIN, QueueUse};
 
 /// The state at the last tick, which `info`, `infos` and `price` show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Published {
+pub(crate) struct PublishedAccount {
     pub(crate) budget: Credits,
     /// The effective rate.
     pub(crate) rate: Credits,
@@ -24,7 +24,7 @@ pub(crate) struct Published {
 pub struct Account {
     balance: Credits,
     bid: Credits,
-    published: Published,
+    published: PublishedAccount,
     interval: Option<Interval>,
     /// Intervals before the open one of which it has held next to nothing; kept while none is open.
     in_vain: PerKind<u8>,
@@ -49,7 +49,7 @@ pub(super) struct PastUse {
 
 impl Account {
     pub(super) fn new(balance: Credits, bid: Credits) -> Self {
-        let published = Published { budget: balance, ..Published::default() };
+        let published = PublishedAccount { budget: balance, ..PublishedAccount::default() };
         let in_vain = PerKind::default();
         Account { balance, bid, published, interval: None, in_vain, flickers: 0, had_too_little: false }
     }
@@ -64,7 +64,7 @@ impl Account {
         self.bid
     }
 
-    pub(crate) fn published(&self) -> &Published {
+    pub(crate) fn published(&self) -> &PublishedAccount {
         &self.published
     }
 
@@ -177,6 +177,6 @@ impl Account {
         self.interval = interval;
         (self.in_vain, self.flickers, self.had_too_little) = (in_vain, flickers, false);
         let Interval { share, used, pending, .. } = interval.unwrap_or_default();
-        self.published = Published { budget: balance, rate: share.rate(), share, used, pending };
+        self.published = PublishedAccount { budget: balance, rate: share.rate(), share, used, pending };
     }
 }

@@ -13,7 +13,7 @@ use super::allocation::{DivisionPart, divide_slots};
 /// What has been divided so far, among queues by their place in the meter.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Division {
-    shares: BTreeMap<u32, QueueShare>,
+    shares: BTreeMap<u32, DividedSlots>,
     /// The next slot of each queue that can use more.
     next: BTreeSet<DivisionClaim>,
     /// The last slot of each queue that has any.
@@ -24,7 +24,7 @@ pub(super) struct Division {
 }
 
 #[derive(Clone, Debug)]
-struct QueueShare {
+struct DividedSlots {
     queue: QueueName,
     part: DivisionPart,
     slots: u32,
@@ -53,7 +53,7 @@ impl PartialOrd for DivisionClaim {
     }
 }
 
-impl QueueShare {
+impl DividedSlots {
     fn claim(&self, place: u32, slot: u32) -> DivisionClaim {
         let half_slots = 2 * u64::from(slot) + 1;
         DivisionClaim { half_slots, rate: self.part.rate, queue: self.queue.clone(), place }
@@ -77,7 +77,7 @@ impl Division {
         let divided = divide_slots(u32::try_from(slots).unwrap_or(u32::MAX), &parts);
         for ((place, queue, part), slots) in queues.into_iter().zip(divided) {
             division.given += u64::from(slots);
-            division.enter(place, QueueShare { queue, part, slots });
+            division.enter(place, DividedSlots { queue, part, slots });
         }
         division.divide(slots);
         division
@@ -90,7 +90,7 @@ impl Division {
         let kept = part.filter(|part| part.rate > Credits::ZERO).map_or(0, |part| part.most.min(slots));
         self.given -= u64::from(slots - kept);
         match part {
-            Some(part) => self.enter(place, QueueShare { queue: queue.clone(), part, slots: kept }),
+            Some(part) => self.enter(place, DividedSlots { queue: queue.clone(), part, slots: kept }),
             None if before.is_some() => self.changed.push(place),
             None => {}
         }
@@ -142,14 +142,14 @@ impl Division {
         }
     }
 
-    fn enter(&mut self, place: u32, share: QueueShare) {
+    fn enter(&mut self, place: u32, share: DividedSlots) {
         self.next.extend(share.next(place));
         self.last.extend(share.last(place));
         self.shares.insert(place, share);
         self.changed.push(place);
     }
 
-    fn leave(&mut self, place: u32) -> Option<QueueShare> {
+    fn leave(&mut self, place: u32) -> Option<DividedSlots> {
         let share = self.shares.remove(&place)?;
         if let Some(claim) = share.next(place) {
             self.next.remove(&claim);

@@ -225,9 +225,7 @@ impl Meter {
             is_needed
         });
     }
-}
 
-impl Meter {
     /// The fact that slots of these holders changed now, by so many each; nothing where the market does not count.
     /// `given_back` are containers among them that were never launched; `graces` are steps of preempted containers, which
     /// leave what the others hold when their grace begins.
@@ -447,9 +445,7 @@ impl Meter {
         of_queue.insert(before, place);
         place
     }
-}
 
-impl Meter {
     /// What a queue has held up to now of what it pays for.
     pub(super) fn use_of(&self, queue: &QueueName, mono_ms: u64) -> MeteredUse {
         let at_ms = self.offset_ms(mono_ms).min(self.length_ms);

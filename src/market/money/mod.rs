@@ -24,7 +24,7 @@ mod state;
 mod tick;
 
 pub use account::Account;
-pub(crate) use account::Published;
+pub(crate) use account::PublishedAccount;
 pub use allocation::ContainerUse;
 #[cfg(test)]
 pub(crate) use allocation::RoundingRemainder;

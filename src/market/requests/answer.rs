@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::api::{OrderStatus, QueueStatus};
-use crate::market::money::{Account, Published, Quote, Share};
+use crate::market::money::{Account, PublishedAccount, Quote, Share};
 use crate::model::{Credits, QueueName};
 
 use super::job_request::JobAnswer;
@@ -55,7 +55,7 @@ pub enum Answer {
 pub struct QueueInfo {
     pub(crate) queue: QueueName,
     pub(crate) budget: Credits,
-    /// Published: the effective rate. Live: the bid.
+    /// PublishedAccount: the effective rate. Live: the bid.
     pub(crate) spending: Credits,
     /// Its part of the cluster since the last tick.
     pub(crate) share: Share,
@@ -68,7 +68,7 @@ pub struct QueueInfo {
 impl QueueInfo {
     /// As `info` and `infos` show a queue: the state at the last tick.
     pub(super) fn published(queue: &QueueName, account: &Account) -> QueueInfo {
-        let Published { budget, rate, share, used, pending } = *account.published();
+        let PublishedAccount { budget, rate, share, used, pending } = *account.published();
         QueueInfo { queue: queue.clone(), budget, spending: rate, share, used, pending }
     }
 

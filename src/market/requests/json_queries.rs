@@ -5,7 +5,7 @@
 
 use super::job_request::JobRequestKind;
 use super::operation_kind::OperationKind;
-use super::query::{ParsedQuery, QueryError, decode, number, set_once};
+use super::query::{ParsedQuery, QueryError, number, parameters};
 
 /// The part of a statement that a request selects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -113,15 +113,7 @@ impl StatementPage {
 
     /// Parses `since` and `before` out of a raw query string.
     pub(crate) fn parse(query: &str) -> Result<StatementPage, QueryError> {
-        let (mut since, mut before) = (None, None);
-        for pair in query.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match decode(name)?.as_ref() {
-                "since" => set_once(&mut since, "since", value)?,
-                "before" => set_once(&mut before, "before", value)?,
-                _ => {}
-            }
-        }
+        let [since, before] = parameters(query, ["since", "before"])?;
         Ok(StatementPage { since_ms: number("since", since)?, before: number("before", before)? })
     }
 }
@@ -133,15 +125,7 @@ impl HistoryPage {
 
     /// Parses `since` and `points` out of a raw query string.
     pub(crate) fn parse(query: &str) -> Result<HistoryPage, QueryError> {
-        let (mut since, mut points) = (None, None);
-        for pair in query.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            match decode(name)?.as_ref() {
-                "since" => set_once(&mut since, "since", value)?,
-                "points" => set_once(&mut points, "points", value)?,
-                _ => {}
-            }
-        }
+        let [since, points] = parameters(query, ["since", "points"])?;
         let points = number("points", points)?.unwrap_or(Self::POINTS);
         if !(1..=Self::MOST_POINTS).contains(&points) {
             return Err(QueryError::OutOfRange { parameter: "points", least: 1, most: Self::MOST_POINTS });

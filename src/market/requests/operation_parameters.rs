@@ -6,7 +6,7 @@ use crate::model::{AttemptId, Credits, JobId, QueueName, excerpt};
 use super::job_request::{DeadlineFields, JobRequest, JobRequestKind};
 use super::job_upload::{JobUpload, is_plain_path, parse_digest};
 use super::operation_kind::OperationKind;
-use super::query::{Operation, ParsedQuery, QueryError, decode, number, set_once};
+use super::query::{Operation, ParsedQuery, QueryError, decode, number, parameters, set_once};
 
 /// Longest period of an allowance, s: a hundred years.
 const MOST_EVERY_S: u32 = 3_153_600_000;
@@ -16,14 +16,7 @@ const NONE: &str = "none";
 impl ParsedQuery {
     /// The decoded value of a parameter that only some operations have.
     pub(super) fn own_parameter(&self, wanted: &'static str) -> Result<Option<String>, QueryError> {
-        let mut found = None;
-        for pair in self.raw.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            if decode(name)? == wanted {
-                set_once(&mut found, wanted, value)?;
-            }
-        }
-        Ok(found)
+        parameters(&self.raw, [wanted]).map(|[found]| found)
     }
 
     /// The `note` of a movement; empty if there is none.
@@ -112,7 +105,7 @@ impl ParsedQuery {
             JobRequestKind::FailTask => JobRequest::KillTask { attempt: self.attempt()?, should_fail: true },
             JobRequestKind::SetPriority => {
                 let job = self.job()?;
-                let [priority] = self.texts(["priority"])?;
+                let [priority] = parameters(&self.raw, ["priority"])?;
                 let operation = self.kind.parameter();
                 let missing = QueryError::MissingParameter { operation, parameter: "priority" };
                 JobRequest::SetPriority { job, priority: priority.ok_or(missing)? }
@@ -126,7 +119,7 @@ impl ParsedQuery {
 
     fn deadline(&self) -> Result<DeadlineFields, QueryError> {
         let names = ["deadline", "clear", "mapTime", "reduceTime", "filterRatio"];
-        let [due, clear, map_time, reduce_time, filter_ratio] = self.texts(names)?;
+        let [due, clear, map_time, reduce_time, filter_ratio] = parameters(&self.raw, names)?;
         let due = due.unwrap_or_default();
         if clear.is_some() != due.is_empty() {
             let parameter = "deadline=DURATION|TIME, or else clear";
@@ -140,19 +133,6 @@ impl ParsedQuery {
     fn attempt(&self) -> Result<AttemptId, QueryError> {
         let refused = || QueryError::AttemptId { parameter: self.kind.parameter(), value: excerpt(&self.value) };
         self.value.parse().map_err(|_| refused())
-    }
-
-    /// The decoded values of further parameters, each given at most once.
-    fn texts<const N: usize>(&self, names: [&'static str; N]) -> Result<[Option<String>; N], QueryError> {
-        let mut values = [const { None }; N];
-        for pair in self.raw.split('&') {
-            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-            let name = decode(name)?;
-            if let Some((slot, name)) = values.iter_mut().zip(names).find(|(_, known)| *known == name) {
-                set_once(slot, name, value)?;
-            }
-        }
-        Ok(values)
     }
 
     /// The file that an upload is for.

@@ -353,9 +353,7 @@ impl ParsedQuery {
         Credits::parse_exact(&self.value)
             .map_err(|error| QueryError::Amount { parameter: self.kind.parameter(), error })
     }
-}
 
-impl ParsedQuery {
     pub(crate) fn job(&self) -> Result<JobId, QueryError> {
         let refused = || QueryError::JobId { parameter: self.kind.parameter(), value: excerpt(&self.value) };
         self.value.parse().map_err(|_| refused())
@@ -393,6 +391,22 @@ pub(super) fn set_once(slot: &mut Option<String>, name: &'static str, value: &st
         Some(_) => Err(QueryError::Repeated(name)),
         None => Ok(()),
     }
+}
+
+/// The decoded values of these parameters of a query string, each given at most once.
+pub(super) fn parameters<const N: usize>(
+    raw: &str,
+    names: [&'static str; N],
+) -> Result<[Option<String>; N], QueryError> {
+    let mut values = [const { None }; N];
+    for pair in raw.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let name = decode(name)?;
+        if let Some((slot, name)) = values.iter_mut().zip(names).find(|(_, known)| *known == name) {
+            set_once(slot, name, value)?;
+        }
+    }
+    Ok(values)
 }
 
 pub(super) fn number<T: FromStr>(parameter: &'static str, value: Option<String>) -> Result<Option<T>, QueryError> {

@@ -6,7 +6,7 @@ use crate::market::Account;
 use crate::model::{Capability, Credits, Kind};
 use crate::sim::bidders::Draft;
 use crate::sim::containers::{ApplicationKind, Program, SimApplication, row};
-use crate::sim::cuts::Part;
+use crate::sim::cuts::RunPart;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{MoneyChange, Violation};
 use crate::sim::random::Random;
@@ -25,7 +25,7 @@ impl World<'_> {
         let mut random = Random::stream(user.player.number(), 0);
         let pause_ms = self.pause_of(scheme, &mut random);
         self.schedule_in(pause_ms, SimEvent::Player(place));
-        if !self.may_act() || !self.has(Part::Players) {
+        if !self.may_act() || !self.has(RunPart::Players) {
             return Ok(());
         }
         match scheme {

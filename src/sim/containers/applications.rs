@@ -6,7 +6,7 @@ use crate::engine::{
     ApplicationRequest, ApplicationWait, Caller, ContainerSignal, Event, Fact, Reply, RequestType, Step,
 };
 use crate::model::{ApplicationId, ApplicationSecret, ContainerId};
-use crate::sim::cuts::Part;
+use crate::sim::cuts::RunPart;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{ApplicationIntent, Intent, Law, Violation};
 use crate::sim::random::Random;
@@ -27,10 +27,10 @@ impl World<'_> {
         let (pause_ms, most) = (plan.submit_pause_ms, plan.most_live);
         let mut random = Random::stream(self.submitters.number(), 0);
         self.schedule_in(random.between(pause_ms / 4 + 1, pause_ms * 2), SimEvent::ApplicationSubmission);
-        if !self.may_act() || !self.has(Part::Applications) {
+        if !self.may_act() || !self.has(RunPart::Applications) {
             return Ok(());
         }
-        if random.one_in(10) && self.has(Part::HostileCalls) {
+        if random.one_in(10) && self.has(RunPart::HostileCalls) {
             let place = random.below(self.trackers.len() as u64) as usize;
             self.forge_beat(place, random.number())?;
         }
@@ -286,7 +286,7 @@ impl World<'_> {
             }
             Ok(ApplicationAnswer::Allocated(body)) => {
                 // Some answers get lost, and their calls are repeated.
-                let is_lost = application.random.one_in(12) && self.has(Part::RepeatedCalls);
+                let is_lost = application.random.one_in(12) && self.has(RunPart::RepeatedCalls);
                 if is_lost || !self.is_sent(step.wait_for) {
                     if let Some(sent) = &mut application.pending {
                         sent.waits_until_ms = None;
@@ -322,13 +322,13 @@ impl World<'_> {
         }
         let chance = application.random.below(200);
         match chance {
-            0..6 if self.has(Part::VanishingPrograms) => Ok(application.random.below(application.expiry_ms * 3 / 2)),
-            6..12 if self.has(Part::VanishingPrograms) => {
+            0..6 if self.has(RunPart::VanishingPrograms) => Ok(application.random.below(application.expiry_ms * 3 / 2)),
+            6..12 if self.has(RunPart::VanishingPrograms) => {
                 application.attempt = 0;
                 Ok(pause_ms)
             }
-            12..32 if self.has(Part::RepeatedCalls) => self.repeat_last(application).map(|()| pause_ms),
-            32..48 if self.has(Part::HostileCalls) => self.lie(application).map(|()| pause_ms),
+            12..32 if self.has(RunPart::RepeatedCalls) => self.repeat_last(application).map(|()| pause_ms),
+            32..48 if self.has(RunPart::HostileCalls) => self.lie(application).map(|()| pause_ms),
             48..52 => self.signal(application).map(|()| pause_ms),
             52..54 => self.unregister(application).map(|()| pause_ms),
             54 => self.kill_application(application).map(|()| pause_ms),

@@ -5,7 +5,7 @@ use core::net::{IpAddr, Ipv4Addr};
 use crate::api::BeatAnswer;
 use crate::engine::{BeatRefusal, BeatReply, Effect, Event, Reply, Step, WorkerBeatEvent};
 use crate::model::FactNumber;
-use crate::sim::cuts::Part;
+use crate::sim::cuts::RunPart;
 use crate::sim::daemon_run::LateAnswer;
 use crate::sim::event_queue::SimEvent;
 use crate::sim::laws::{Intent, Law, Violation};
@@ -201,7 +201,7 @@ impl World<'_> {
     fn draw_beat_fault(&mut self, worker: &mut SimWorker) -> BeatFault {
         let (chance, pause) = (worker.random.below(1_000), worker.random.number());
         let below = |most_ms: u64| pause % most_ms.max(1);
-        if !self.may_act() || !self.has(Part::WorkerFaults) {
+        if !self.may_act() || !self.has(RunPart::WorkerFaults) {
             return BeatFault::None;
         }
         match chance {

@@ -4,7 +4,7 @@ use crate::api::{BeatAnswer, BeatContainerState, ContainerEnd, ContainerLaunch, 
 use crate::fake_tracker::FakeWorker;
 use crate::model::{Capability, ContainerExit, ContainerId};
 use crate::sim::attempt::FaultModel;
-use crate::sim::cuts::Part;
+use crate::sim::cuts::RunPart;
 use crate::sim::daemon_run::LateAnswer;
 use crate::sim::random::{Random, mixed};
 
@@ -52,7 +52,7 @@ impl ContainerFate {
         let part = |shift: u32, bound: u64| (mixed(chance ^ u64::from(shift)) >> 7) % bound.max(1);
         let FaultModel { plan, cuts, is_draining, .. } = model;
         let (run_ms, failing) = plan.containers.as_ref().map_or((100, 0), |plan| (plan.run_ms, plan.failing_permille));
-        let fails = !is_draining && cuts.has(Part::FailingContainers) && part(0, 1_000) < failing;
+        let fails = !is_draining && cuts.has(RunPart::FailingContainers) && part(0, 1_000) < failing;
         let is_long = part(1, 20) == 0;
         let run_ms = match is_draining {
             true => 100,

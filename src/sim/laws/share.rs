@@ -15,7 +15,7 @@ const WINDOW: usize = 20;
 const HEARTBEATS_MS: u64 = 3_000;
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Sold {
+struct SoldInterval {
     quota: u32,
     /// Its proportion of all slots, in parts of [`PARTS`].
     due_parts: i128,
@@ -32,8 +32,8 @@ pub(super) struct ShareChecker {
     interval_ms: u64,
     /// Time between rounds of preemption, ms; none: it may have to wait for the ends of others' tasks.
     kill_interval_ms: Option<u64>,
-    window: VecDeque<Sold>,
-    open: Option<Sold>,
+    window: VecDeque<SoldInterval>,
+    open: Option<SoldInterval>,
     slots: u64,
 }
 
@@ -108,7 +108,7 @@ impl ShareChecker {
         match own.filter(|_| maps >= self.slots) {
             Some((rate, quota)) => {
                 let due_parts = rate.units() / 1_000 * i128::from(self.slots) * PARTS / (rates / 1_000).max(1);
-                self.open = Some(Sold { quota, due_parts, ..Sold::default() });
+                self.open = Some(SoldInterval { quota, due_parts, ..SoldInterval::default() });
             }
             None => self.disturb(),
         }

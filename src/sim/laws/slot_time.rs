@@ -387,9 +387,7 @@ impl SlotTime {
     pub(super) fn maps_held(&self, queue: &str) -> (u128, u128) {
         (self.elapsed.sums.get(queue).map_or(0, |sums| sums.maps), self.elapsed.housekeeping)
     }
-}
 
-impl SlotTime {
     /// Closes the interval and opens the next; says what of the charges is wrong, given the balances after the tick.
     pub(super) fn tick(
         &mut self,

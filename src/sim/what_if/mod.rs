@@ -12,4 +12,4 @@ pub use play::{Play, PlayOptions};
 pub(crate) use recording::MarketChange;
 #[cfg(test)]
 pub(crate) use recording::Played;
-pub use recording::{JobTimes, RecordedJob, RecordedMarket, RecordedTracker, Recording, TaskTimes};
+pub use recording::{RecordedJob, RecordedMarket, RecordedTimes, RecordedTracker, Recording, TaskTimes};

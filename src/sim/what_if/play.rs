@@ -377,9 +377,7 @@ impl Play<'_> {
         let until_end_ms = until_end_ms.map_or(u64::MAX, |ms| ms.div_ceil(interval_ms).saturating_mul(interval_ms));
         until_end_ms.min(silence_ms).max(interval_ms)
     }
-}
 
-impl Play<'_> {
     fn submit(&mut self, place: usize) {
         let recorded = &self.recording.jobs[place];
         let user = recorded.spec.user.as_str();
@@ -542,9 +540,7 @@ impl Play<'_> {
             _ => {}
         }
     }
-}
 
-impl Play<'_> {
     fn change_market(&mut self, place: usize) {
         let Some((_, change)) = self.recording.market.as_ref().and_then(|market| market.changes.get(place)) else {
             return;

@@ -36,11 +36,11 @@ pub struct RecordedJob {
     pub deadline_ms: Option<i64>,
     /// SUCCEEDED, FAILED or KILLED.
     pub state: RunState,
-    pub times: JobTimes,
+    pub times: RecordedTimes,
 }
 
 #[derive(Clone, Debug, Default)]
-pub struct JobTimes {
+pub struct RecordedTimes {
     /// Of each task by its number; none where it never succeeded.
     pub tasks: PerKind<Vec<Option<TaskTimes>>>,
     /// Of attempts that failed, the first one first.
@@ -119,7 +119,7 @@ impl TaskTimes {
     }
 }
 
-impl JobTimes {
+impl RecordedTimes {
     /// Times of the next attempt of a task after so many that failed, and whether it succeeds. A task that never
     /// succeeded takes what its like took: in this job, else what is `usual`; and no less than until it was killed.
     pub(super) fn of_attempt(&self, kind: Kind, task: i32, failed: usize, usual: TaskTimes) -> (TaskTimes, bool) {

@@ -1,6 +1,5 @@
 //! The budget file on disk: read whole, replaced atomically.
 
-use std::ffi::{OsStr, OsString};
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -12,7 +11,7 @@ use crate::fs::{FsError, open_named_by_conf};
 use crate::market::{BudgetFileError, BudgetLine, budget_file};
 use crate::model::hex;
 use crate::store::fault_point::FaultPoint;
-use crate::store::folder::sync_folder;
+use crate::store::folder::{beside, sync_folder};
 
 use super::back_end::BudgetBackEndError;
 
@@ -173,11 +172,11 @@ impl BudgetFile {
     }
 
     pub(super) fn beside(&self, ending: &str) -> PathBuf {
-        with_ending(self.path.as_os_str(), ending)
+        beside(&self.path, ending)
     }
 
     pub(super) fn in_fallback_dir(&self, ending: &str) -> PathBuf {
-        with_ending(self.fallback_dir.join(self.path.file_name().unwrap_or_default()).as_os_str(), ending)
+        beside(&self.fallback_dir.join(self.path.file_name().unwrap_or_default()), ending)
     }
 }
 
@@ -185,12 +184,6 @@ fn copy_to_new(from: &Path, to: &Path) -> io::Result<()> {
     let content = open_named_by_conf(from)?.read_limited(LIMIT_BYTES)?;
     let mode = fs::metadata(from)?.mode() & 0o777;
     OpenOptions::new().write(true).create_new(true).mode(mode).open(to)?.write_all(&content)
-}
-
-fn with_ending(path: &OsStr, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    PathBuf::from(name)
 }
 
 /// Writes and syncs a file for a later rename. A file of that name was left by a crash or is a trap, so it is removed.

@@ -142,9 +142,7 @@ impl FileBackEnd {
         self.set_aside = Some(present.to_owned());
         Ok(Some(kept))
     }
-}
 
-impl FileBackEnd {
     /// First start: the whole file or nothing.
     pub(super) fn load_initial(&mut self) -> Result<Vec<BudgetLine>, BudgetBackEndError> {
         let content = self.file.read_existing()?;

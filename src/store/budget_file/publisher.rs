@@ -372,7 +372,7 @@ impl Drop for BudgetPublisher {
     }
 }
 
-struct Work<'a> {
+struct PublisherWork<'a> {
     back_end: &'a mut dyn BudgetBackEnd,
     shared: &'a SharedPublisher,
     /// The newest accounts that are not published.
@@ -402,7 +402,7 @@ fn publish_all(
     found: mpsc_async::UnboundedSender<FoundTopUps>,
 ) -> Result<(), BudgetBackEndError> {
     let inbox = TopUpInbox { found, answers: None, unwritten: Vec::new(), due: Some(now()), pause: TOP_UP_PAUSE };
-    let mut work = Work { back_end, shared, waiting: None, pause: RETRY_PAUSE_MIN, retry_due: now(), inbox };
+    let mut work = PublisherWork { back_end, shared, waiting: None, pause: RETRY_PAUSE_MIN, retry_due: now(), inbox };
     loop {
         let first = match work.next_due() {
             None => orders.recv().map_err(|_| RecvTimeoutError::Disconnected),
@@ -435,7 +435,7 @@ fn publish_all(
     }
 }
 
-impl Work<'_> {
+impl PublisherWork<'_> {
     /// Accounts to be published: at once, whatever failed before.
     fn wait_for(&mut self, accounts: Vec<BudgetLine>, tick: u64) {
         self.retry_due = now();

@@ -16,7 +16,9 @@ use crate::store::loaded_state::LoadedState;
 use crate::store::schema::{COPY_UNPUBLISHED, STATE_NAME};
 use crate::store::state_store::Store;
 
-use super::connection::{Session, client_config, connect, is_locked, lock, now, password, place_of, servers_of};
+use super::connection::{
+    PostgresSession, client_config, connect, is_locked, lock, now, password, place_of, servers_of,
+};
 use super::error::PostgresError;
 use super::layout::{Former, check_layout};
 use super::ledger_rows::ends;
@@ -52,7 +54,7 @@ pub struct PostgresBackEnd {
     calls: CallWatch,
     /// Made by the first call: on the thread that calls.
     runtime: Option<Runtime>,
-    session: Option<Session>,
+    session: Option<PostgresSession>,
     interrupt: Arc<Notify>,
 }
 
@@ -139,7 +141,7 @@ impl PostgresBackEnd {
     /// Does some work in a session, which ends if the work fails.
     fn call<T>(
         &mut self,
-        work: impl AsyncFnOnce(&mut Session, &Publisher<'_>) -> Result<T, PostgresError>,
+        work: impl AsyncFnOnce(&mut PostgresSession, &Publisher<'_>) -> Result<T, PostgresError>,
     ) -> Result<T, PostgresError> {
         let Self { settings, servers, state, ledger, restored, runtime, session, interrupt, .. } = self;
         let runtime = match runtime {
@@ -181,7 +183,7 @@ impl PostgresBackEnd {
     fn call_locked<T>(
         &mut self,
         patience: Duration,
-        work: impl AsyncFnOnce(&mut Session, &Publisher<'_>) -> Result<T, PostgresError>,
+        work: impl AsyncFnOnce(&mut PostgresSession, &Publisher<'_>) -> Result<T, PostgresError>,
     ) -> Result<T, PostgresError> {
         self.call(async |session, publisher| {
             if !is_locked(&session.client).await? {

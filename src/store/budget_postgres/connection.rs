@@ -14,7 +14,7 @@ use crate::config::settings::{PostgresSettings, SslMode};
 use crate::fs::{access_of_others, open_named_by_conf};
 
 use super::error::PostgresError;
-use super::shown::Shown;
+use super::shown::ShownState;
 use super::tls::Tls;
 
 /// Unless the URL says otherwise. Twice that may pass until a server has let a client in.
@@ -61,16 +61,16 @@ const LOCK_GRACE: Duration = Duration::from_secs(5);
 const MOST_NAME_BYTES: usize = 63;
 
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct PostgresSession {
     pub(super) client: Client,
     /// What was written last under the lock; none: others may have written since.
-    pub(super) written: Option<Shown>,
+    pub(super) written: Option<ShownState>,
     /// Of the database, as the server says it at the login.
     encoding: Option<String>,
     connection: JoinHandle<()>,
 }
 
-impl Session {
+impl PostgresSession {
     fn over<S, T>(client: Client, connection: Connection<S, T>) -> Self
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -166,7 +166,7 @@ fn alone(config: &Config) -> Vec<Config> {
 }
 
 /// Opens a session with the first server that gives one; the runtime's other tasks drive it.
-pub(super) async fn connect(settings: &PostgresSettings) -> Result<Session, PostgresError> {
+pub(super) async fn connect(settings: &PostgresSettings) -> Result<PostgresSession, PostgresError> {
     let mut config = client_config(settings)?;
     let password = password(settings)?;
     if let Some(password) = &password {
@@ -203,7 +203,7 @@ fn explained(error: PostgresError, settings: &PostgresSettings, password: Option
     }
 }
 
-async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Session, PostgresError> {
+async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<PostgresSession, PostgresError> {
     let is_local =
         !config.get_hosts().is_empty() && config.get_hosts().iter().all(|host| matches!(host, Host::Unix(_)));
     let session = match settings.ssl_mode {
@@ -226,19 +226,19 @@ async fn open(config: &mut Config, settings: &PostgresSettings) -> Result<Sessio
     Ok(session)
 }
 
-async fn open_plain(config: &mut Config) -> Result<Session, PostgresError> {
+async fn open_plain(config: &mut Config) -> Result<PostgresSession, PostgresError> {
     let (client, connection) = config.ssl_mode(ClientSslMode::Disable).connect(NoTls).await?;
-    Ok(Session::over(client, connection))
+    Ok(PostgresSession::over(client, connection))
 }
 
 async fn open_tls(
     config: &mut Config,
     settings: &PostgresSettings,
     mode: ClientSslMode,
-) -> Result<Session, PostgresError> {
+) -> Result<PostgresSession, PostgresError> {
     let tls = Tls::new(settings.ssl_mode, settings.root_certificates.as_deref())?;
     let (client, connection) = config.ssl_mode(mode).connect(tls).await?;
-    Ok(Session::over(client, connection))
+    Ok(PostgresSession::over(client, connection))
 }
 
 /// Moves the bytes of a session until it ends, and logs what the server says by itself.

@@ -10,11 +10,11 @@ use crate::model::Credits;
 use crate::store::fault_point::FaultPoint;
 use crate::store::ledger_reader::LedgerReader;
 
-use super::connection::Session;
+use super::connection::PostgresSession;
 use super::error::PostgresError;
 use super::layout::{Former, check_access};
 use super::ledger_rows::{LedgerEnds, Movements, movements_after, sums_through};
-use super::shown::{Shown, shown_for_update};
+use super::shown::{ShownState, shown_for_update};
 
 /// All accounts: those that differ are written, those that are closed deleted. Says how many there were, and how many are as they were sent.
 const ACCOUNTS: &str = "WITH new AS (
@@ -113,7 +113,7 @@ impl Publisher<'_> {
     /// Whatever tick the tables show: who holds the lock is the only one who knows.
     pub(super) async fn publish_accounts(
         &self,
-        session: &mut Session,
+        session: &mut PostgresSession,
         accounts: &[BudgetLine],
         tick: u64,
     ) -> Result<(), PostgresError> {
@@ -131,7 +131,7 @@ impl Publisher<'_> {
         mark(&transaction, sql, &[&self.state, &tick]).await?;
         FaultPoint::TablesAccountsWritten.pass();
         transaction.commit().await?;
-        session.written = Some(Shown { state: Some(self.state.to_owned()), tick, ..shown });
+        session.written = Some(ShownState { state: Some(self.state.to_owned()), tick, ..shown });
         FaultPoint::TablesAccountsDone.pass();
         Ok(())
     }
@@ -139,7 +139,7 @@ impl Publisher<'_> {
     /// Publishes a batch of movements with the mark of their last. Returns whether it was the last batch.
     pub(super) async fn publish_movements(
         &self,
-        session: &mut Session,
+        session: &mut PostgresSession,
         before: LedgerEnds,
         filling: Filling,
     ) -> Result<bool, PostgresError> {
@@ -168,7 +168,7 @@ impl Publisher<'_> {
         FaultPoint::TablesMovementsWritten.pass();
         transaction.commit().await?;
         session.written =
-            Some(Shown { state: Some(self.state.to_owned()), ledger: movements.last, compacted, ..shown });
+            Some(ShownState { state: Some(self.state.to_owned()), ledger: movements.last, compacted, ..shown });
         FaultPoint::TablesMovementsDone.pass();
         Ok(movements.is_empty() || movements.last >= before.last)
     }

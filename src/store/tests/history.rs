@@ -42,31 +42,31 @@ fn page(since_ms: i64, points: u32) -> HistoryPage {
 
 #[test]
 fn prices_are_folded_into_spans() {
-    let mut scratch = with_ticks(&[(5, 9), (10, 1), (11, 4), (19, 2), (29, 7)]);
-    let history = prices(&mut scratch.database, page(10, 2)).unwrap();
+    let scratch = with_ticks(&[(5, 9), (10, 1), (11, 4), (19, 2), (29, 7)]);
+    let history = prices(&scratch.database, page(10, 2)).unwrap();
     let points: Vec<_> = history
         .points
         .iter()
         .map(|point| format!("{} #{} {} {}-{}", point.time_ms, point.tick, point.price, point.low, point.high))
         .collect();
     assert_eq!((history.step_ms, points), (10, vec!["19 #4 2.0 1.0-4.0".to_owned(), "29 #5 7.0 7.0-7.0".to_owned()]));
-    let whole = prices(&mut scratch.database, page(0, 1000)).unwrap();
+    let whole = prices(&scratch.database, page(0, 1000)).unwrap();
     assert_eq!((whole.step_ms, whole.points.len()), (1, 5), "each tick by itself");
 }
 
 #[test]
 fn the_last_day_is_shown_where_nothing_is_said() {
     const HOUR_MS: i64 = 3_600_000;
-    let mut scratch = with_ticks(&[(HOUR_MS, 1), (26 * HOUR_MS, 2), (48 * HOUR_MS, 3)]);
-    let history = prices(&mut scratch.database, HistoryPage { since_ms: None, points: 10 }).unwrap();
+    let scratch = with_ticks(&[(HOUR_MS, 1), (26 * HOUR_MS, 2), (48 * HOUR_MS, 3)]);
+    let history = prices(&scratch.database, HistoryPage { since_ms: None, points: 10 }).unwrap();
     assert_eq!(history.points.iter().map(|point| point.tick).collect::<Vec<_>>(), [2, 3]);
-    let mut empty = self::scratch();
-    assert_eq!(prices(&mut empty.database, page(0, 10)).unwrap().points, []);
+    let empty = self::scratch();
+    assert_eq!(prices(&empty.database, page(0, 10)).unwrap().points, []);
 }
 
 #[test]
 fn spending_adds_up_and_keeps_a_rate_that_was_one() {
-    let mut scratch = with_ticks(&[(29, 1)]);
+    let scratch = with_ticks(&[(29, 1)]);
     for (number, wall_ms, amount, rate, movements) in [
         (1, 5, 100, Some(1), 1),
         (2, 10, 6, Some(2), 1),
@@ -76,7 +76,7 @@ fn spending_adds_up_and_keeps_a_rate_that_was_one() {
     ] {
         charge(&scratch, number, wall_ms, amount, rate, movements);
     }
-    let history = spending(&mut scratch.database, &"alice".parse().unwrap(), page(10, 2)).unwrap().unwrap();
+    let history = spending(&scratch.database, &"alice".parse().unwrap(), page(10, 2)).unwrap().unwrap();
     let points: Vec<_> = history
         .points
         .iter()
@@ -87,5 +87,5 @@ fn spending_adds_up_and_keeps_a_rate_that_was_one() {
         })
         .collect();
     assert_eq!(points, ["15 12.0 2 4+2 2.0", "25 906.0 4 4+2 -"]);
-    assert_eq!(spending(&mut scratch.database, &"bob".parse().unwrap(), page(0, 2)).unwrap(), None);
+    assert_eq!(spending(&scratch.database, &"bob".parse().unwrap(), page(0, 2)).unwrap(), None);
 }

@@ -72,7 +72,7 @@ fn recording(drawn: &[Drawn], trackers: &[(u32, u32, i64)]) -> Recording {
             finish_ms: submit_ms + 600_000,
             deadline_ms: None,
             state: if job.killed_ms.is_some() { RunState::Killed } else { RunState::Succeeded },
-            times: JobTimes {
+            times: RecordedTimes {
                 tasks: PerKind::new(times(&job.maps), times(&job.reduces)),
                 failures,
                 cut: BTreeMap::new(),

@@ -54,11 +54,11 @@ fn database() -> Connection {
 
 const SLOT: Capability = Capability::new(1024, 1);
 
-fn read(database: &mut Connection, request: &ReportRequest, most_rows: usize) -> Report {
+fn read(database: &Connection, request: &ReportRequest, most_rows: usize) -> Report {
     report(database, request, SLOT, NOW_MS, most_rows).unwrap()
 }
 
-fn reported(database: &mut Connection, kind: ReportKind, since_ms: i64, until_ms: i64, user: Option<&str>) -> Report {
+fn reported(database: &Connection, kind: ReportKind, since_ms: i64, until_ms: i64, user: Option<&str>) -> Report {
     let bound = |at_ms: i64| (at_ms >= 0).then_some(at_ms);
     let user = user.map(str::to_owned);
     let (since_ms, until_ms) = (bound(since_ms), bound(until_ms));
@@ -77,36 +77,36 @@ fn shown(report: &Report) -> Vec<String> {
 
 #[test]
 fn everything_is_summed_by_user_by_queue_and_by_job() {
-    let mut database = database();
-    let users = reported(&mut database, ReportKind::Users, -1, -1, None);
+    let database = database();
+    let users = reported(&database, ReportKind::Users, -1, -1, None);
     // Setup 1 s, map 2 x 10 s, running 7 s; reduce 3 x 2 s; waited 4 s and 3 s.
     assert_eq!(shown(&users), ["alice 2 28+6 7 1 7", "bob 1 0+0 50 0 11"]);
-    let queues = reported(&mut database, ReportKind::Queues, -1, -1, None);
+    let queues = reported(&database, ReportKind::Queues, -1, -1, None);
     // Names of queues that are no accounts stand apart.
     assert_eq!(shown(&queues), ["alice 0 0+0 0 0 7", "bob 0 0+0 0 0 11", "q-alice 2 28+6 7 1 0", "q-bob 1 0+0 50 0 0"]);
-    let jobs = reported(&mut database, ReportKind::Jobs, -1, -1, None);
+    let jobs = reported(&database, ReportKind::Jobs, -1, -1, None);
     assert_eq!(shown(&jobs), ["job_7_0001 1 21+6 4 1 5", "job_7_0002 1 0+0 50 0 11", "job_7_0003 1 7+0 3 0 2"]);
-    let own = reported(&mut database, ReportKind::Jobs, -1, -1, Some("bob"));
+    let own = reported(&database, ReportKind::Jobs, -1, -1, Some("bob"));
     assert_eq!(shown(&own), ["job_7_0002 1 0+0 50 0 11"]);
     assert_eq!((users.complete_since_ms, users.daily_until_ms, users.next), (None, None, None));
 }
 
 #[test]
 fn a_job_counts_where_it_ended_and_money_where_it_moved() {
-    let mut database = database();
-    let jobs = reported(&mut database, ReportKind::Jobs, 60_000, 70_000, None);
+    let database = database();
+    let jobs = reported(&database, ReportKind::Jobs, 60_000, 70_000, None);
     assert_eq!(shown(&jobs), ["job_7_0001 1 21+6 4 1 5", "other 0 0+0 0 0 6"]);
-    let users = reported(&mut database, ReportKind::Users, 0, 60_000, None);
+    let users = reported(&database, ReportKind::Users, 0, 60_000, None);
     assert_eq!(shown(&users), ["alice 0 0+0 0 0 5"]);
-    let later = reported(&mut database, ReportKind::Jobs, 96_000, 200_000, None);
+    let later = reported(&database, ReportKind::Jobs, 96_000, 200_000, None);
     assert_eq!(shown(&later), ["job_7_0003 1 7+0 3 0 2", "other 0 0+0 0 0 -2"]);
-    assert_eq!(shown(&reported(&mut database, ReportKind::Users, 200_000, 300_000, None)), [""; 0]);
-    assert_eq!(shown(&reported(&mut database, ReportKind::Jobs, 30_000, 30_000, None)), [""; 0]);
+    assert_eq!(shown(&reported(&database, ReportKind::Users, 200_000, 300_000, None)), [""; 0]);
+    assert_eq!(shown(&reported(&database, ReportKind::Jobs, 30_000, 30_000, None)), [""; 0]);
 }
 
 #[test]
 fn the_sums_of_every_range_are_the_ledgers() {
-    let mut database = database();
+    let database = database();
     let bounds = [-1, 0, 15_000, 15_001, 59_999, 60_000, 95_000, 95_001, 100_000];
     for since_ms in bounds {
         for until_ms in bounds.into_iter().filter(|until_ms| *until_ms < 0 || *until_ms >= since_ms) {
@@ -114,7 +114,7 @@ fn the_sums_of_every_range_are_the_ledgers() {
                        WHERE wall_ms >= ?1 AND (?2 < 0 OR wall_ms < ?2)";
             let of_ledger: i64 = database.query_row(sum, [since_ms, until_ms], |row| row.get(0)).unwrap();
             for kind in ReportKind::ALL {
-                let report = reported(&mut database, kind, since_ms, until_ms, None);
+                let report = reported(&database, kind, since_ms, until_ms, None);
                 let charged: i128 = report.rows.iter().map(|row| row.charged.units()).sum();
                 assert_eq!(charged, i128::from(of_ledger), "{kind:?} from {since_ms} to {until_ms}");
             }
@@ -124,39 +124,39 @@ fn the_sums_of_every_range_are_the_ledgers() {
 
 #[test]
 fn what_is_missing_is_told() {
-    let mut database = database();
+    let database = database();
     database
         .execute_batch(
             "DELETE FROM job WHERE job = 'job_7_0001'; INSERT INTO deleted_job VALUES ('7', 1, 1);
              UPDATE ledger SET day = '1970-01-01' WHERE number = 2",
         )
         .unwrap();
-    let report_of = |database: &mut Connection, since_ms| {
+    let report_of = |database: &Connection, since_ms| {
         let report = reported(database, ReportKind::Jobs, since_ms, -1, None);
         (report.complete_since_ms, report.daily_until_ms)
     };
-    assert_eq!(report_of(&mut database, -1), (Some(70_000), Some(59_999)), "an earlier program kept no time");
+    assert_eq!(report_of(&database, -1), (Some(70_000), Some(59_999)), "an earlier program kept no time");
     database.execute("INSERT INTO meta VALUES ('jobs_deleted_through_ms', 60000)", []).unwrap();
-    assert_eq!(report_of(&mut database, -1), (Some(60_001), Some(59_999)));
-    assert_eq!(report_of(&mut database, 59_999), (Some(60_001), Some(59_999)));
-    assert_eq!(report_of(&mut database, 60_000), (Some(60_001), None));
-    assert_eq!(report_of(&mut database, 60_001), (None, None));
+    assert_eq!(report_of(&database, -1), (Some(60_001), Some(59_999)));
+    assert_eq!(report_of(&database, 59_999), (Some(60_001), Some(59_999)));
+    assert_eq!(report_of(&database, 60_000), (Some(60_001), None));
+    assert_eq!(report_of(&database, 60_001), (None, None));
 }
 
 #[test]
 fn a_long_report_comes_in_parts_and_the_last_one_has_the_rest_of_the_money() {
-    let mut database = database();
+    let database = database();
     let mut request = ReportRequest { kind: ReportKind::Jobs, ..ReportRequest::default() };
     let mut rows = Vec::new();
     database.execute("UPDATE ledger SET amount_units = '20' WHERE number = 1", []).unwrap();
     for expected in [Some(1), Some(2), None] {
-        let part = read(&mut database, &request, 1);
+        let part = read(&database, &request, 1);
         rows.extend(shown(&part));
         assert_eq!(part.next, expected);
         request.after = part.next;
     }
     let whole = ReportRequest { after: None, ..request };
-    assert_eq!(rows, shown(&read(&mut database, &whole, 10)));
+    assert_eq!(rows, shown(&read(&database, &whole, 10)));
     assert_eq!(rows.len(), 4);
     assert_eq!(rows[3], "other 0 0+0 0 0 16");
 }
@@ -179,13 +179,13 @@ fn with_applications(database: &Connection) {
 
 #[test]
 fn containers_count_in_slots_from_their_grant_and_applications_stand_among_jobs() {
-    let mut database = database();
+    let database = database();
     with_applications(&database);
-    let users = reported(&mut database, ReportKind::Users, -1, -1, None);
+    let users = reported(&database, ReportKind::Users, -1, -1, None);
     let containers: Vec<u64> = users.rows.iter().map(|row| row.container_slot_seconds).collect();
     // 3 slots for 6 s; 1 for 10 s and 2 for 2 s.
     assert_eq!((containers, users.rows[0].jobs, users.rows[1].failed), (vec![18, 14], 3, 1));
-    let jobs = reported(&mut database, ReportKind::Jobs, -1, -1, None);
+    let jobs = reported(&database, ReportKind::Jobs, -1, -1, None);
     let work = |row: &ReportRow| {
         let WorkRow { user, queue, name, state, submit_ms, start_ms, end_ms } = row.work.clone().unwrap();
         let times = [submit_ms, start_ms, end_ms].map(|at_ms| at_ms.map_or(0, |at_ms| at_ms / 1_000));
@@ -204,13 +204,13 @@ fn containers_count_in_slots_from_their_grant_and_applications_stand_among_jobs(
 
 #[test]
 fn filters_and_months_choose_and_sum_rows() {
-    let mut database = database();
+    let database = database();
     with_applications(&database);
-    let mut names = |filter: [Option<&str>; 3]| {
+    let names = |filter: [Option<&str>; 3]| {
         let [user, queue, state] = filter.map(|text| text.map(str::to_owned));
         let filter = ReportFilter { user, queue, state };
         let request = ReportRequest { kind: ReportKind::Jobs, filter, ..ReportRequest::default() };
-        let rows = read(&mut database, &request, 10).rows;
+        let rows = read(&database, &request, 10).rows;
         rows.iter().map(|row| row.subject.name().to_owned()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names([Some("bob"), None, None]), "job_7_0002 application_7_0001");
@@ -221,7 +221,7 @@ fn filters_and_months_choose_and_sum_rows() {
     let february_ms = 31 * 86_400_000_i64 + 5;
     database.execute("UPDATE job SET finish_ms = ?1 WHERE job = 'job_7_0002'", [february_ms]).unwrap();
     database.execute("UPDATE ledger SET wall_ms = ?1 WHERE queue = 'bob'", [february_ms]).unwrap();
-    let months = |database: &mut Connection, kind| {
+    let months = |database: &Connection, kind| {
         let report = read(database, &ReportRequest { kind, by_month: true, ..ReportRequest::default() }, 10);
         let row = |row: &ReportRow| {
             let whose = row.work.as_ref().map_or(row.subject.name(), |work| &work.user);
@@ -230,17 +230,17 @@ fn filters_and_months_choose_and_sum_rows() {
         report.rows.iter().map(row).collect::<Vec<_>>()
     };
     let users = ["1970-01 alice 3 7", "1970-01 bob 1 0", "1970-02 bob 1 11"];
-    assert_eq!(months(&mut database, ReportKind::Users), users);
+    assert_eq!(months(&database, ReportKind::Users), users);
     let jobs = ["1970-01 alice 3 7", "1970-01 bob 1 6", "1970-02 bob 1 11"];
-    assert_eq!(months(&mut database, ReportKind::Jobs), jobs);
+    assert_eq!(months(&database, ReportKind::Jobs), jobs);
 }
 
 #[test]
 fn nothing_counts_beyond_the_end_of_its_job() {
-    let mut database = database();
+    let database = database();
     // Never reported, and never ended by a program of before.
     let times = [Some(20_000), None, None];
     insert_attempt(&database, "attempt_7_0002_r_000000_0", "work", 2, "RUNNING", times);
-    let jobs = reported(&mut database, ReportKind::Jobs, -1, -1, Some("bob"));
+    let jobs = reported(&database, ReportKind::Jobs, -1, -1, Some("bob"));
     assert_eq!(shown(&jobs), ["job_7_0002 1 0+100 0 0 11"]);
 }

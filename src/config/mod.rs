@@ -19,6 +19,7 @@ mod docs;
 mod documented_limits;
 pub(crate) mod environment;
 pub(crate) mod error;
+mod file_systems;
 pub(crate) mod host_port;
 pub(crate) mod job_conf;
 pub(crate) mod keys;

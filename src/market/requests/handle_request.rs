@@ -178,10 +178,6 @@ impl Market {
         if self.is_ruling() { info } else { QueueInfo { budget: account.balance(), ..info } }
     }
 
-    pub(super) fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
-        self.accounts().get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
-    }
-
     fn on_existing(
         &self,
         queue: QueueName,
@@ -189,10 +185,6 @@ impl Market {
     ) -> Result<Answer, MarketError> {
         self.existing(&queue)?;
         Ok(Answer::Permitted(operation(queue)))
-    }
-
-    pub(super) fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
-        Ok(Answer::Queue(QueueInfo::live(queue, self.existing(queue)?)))
     }
 
     fn set_spending(

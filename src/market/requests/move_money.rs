@@ -1,7 +1,8 @@
 //! Operations of administrators that move money: top-ups, transfers, allowances.
 
 use crate::market::money::{
-    AllowanceTerms, LedgerAccount, MOST_NOTE_CHARACTERS, Market, MarketFact, Movement, Reason, TakenTopUp, TopUp,
+    Account, AllowanceTerms, LedgerAccount, MOST_NOTE_CHARACTERS, Market, MarketFact, Movement, Reason, TakenTopUp,
+    TopUp,
 };
 use crate::model::{Credits, Now, QueueName};
 
@@ -118,6 +119,14 @@ impl Market {
             true => Err(MarketError::Committed { queue: queue.clone(), balance, committed }),
             false => Ok(After { balance: after, rate }),
         }
+    }
+
+    pub(super) fn existing(&self, queue: &QueueName) -> Result<&Account, MarketError> {
+        self.accounts().get(queue).ok_or_else(|| MarketError::UnknownQueue(queue.to_string()))
+    }
+
+    pub(super) fn live_answer(&self, queue: &QueueName) -> Result<Answer, MarketError> {
+        Ok(Answer::Queue(QueueInfo::live(queue, self.existing(queue)?)))
     }
 }
 

@@ -245,46 +245,6 @@ impl ParsedQuery {
         Ok(operation.map(parsed))
     }
 
-    /// The name of the queue it acts on, not yet checked; `None` where it is not given or there is none.
-    pub(crate) fn target(&self) -> Option<&str> {
-        match self.kind {
-            OperationKind::SetSpending
-            | OperationKind::AddBudget
-            | OperationKind::Allowance
-            | OperationKind::Quote
-            | OperationKind::QueueHistory
-            | OperationKind::Bid
-            | OperationKind::Unbid
-            | OperationKind::Explain
-            | OperationKind::OrderQuote
-            | OperationKind::Tasks => self.queue.as_deref(),
-            OperationKind::Info | OperationKind::Statement | OperationKind::QueueStatus if self.value.is_empty() => {
-                None
-            }
-            OperationKind::Info
-            | OperationKind::Statement
-            | OperationKind::QueueStatus
-            | OperationKind::AddQueue
-            | OperationKind::RemoveQueue => Some(&self.value),
-            OperationKind::Nothing
-            | OperationKind::Price
-            | OperationKind::Time
-            | OperationKind::Infos
-            | OperationKind::PriceHistory
-            | OperationKind::OfJob(_)
-            | OperationKind::Drain
-            | OperationKind::Resume
-            | OperationKind::PauseQueue
-            | OperationKind::ResumeQueue
-            | OperationKind::Read
-            | OperationKind::JobTimes
-            | OperationKind::Transfer
-            | OperationKind::Report
-            | OperationKind::Session
-            | OperationKind::Upload => None,
-        }
-    }
-
     pub(crate) fn operation(&self) -> Result<Operation, QueryError> {
         Ok(match self.kind {
             OperationKind::Nothing => Operation::Nothing,
@@ -338,25 +298,10 @@ impl ParsedQuery {
         })
     }
 
-    pub(super) fn queue_name(&self) -> Result<QueueName, QueryError> {
-        let name = self.target().ok_or(QueryError::MissingQueue(self.kind.parameter()))?;
-        Ok(QueueName::new(name)?)
-    }
-
     fn rate(&self) -> Result<Credits, QueryError> {
         let rate = self.amount()?;
         let parameter = self.kind.parameter();
         if rate < Credits::ZERO { Err(QueryError::NegativeRate { parameter, rate }) } else { Ok(rate) }
-    }
-
-    pub(super) fn amount(&self) -> Result<Credits, QueryError> {
-        Credits::parse_exact(&self.value)
-            .map_err(|error| QueryError::Amount { parameter: self.kind.parameter(), error })
-    }
-
-    pub(crate) fn job(&self) -> Result<JobId, QueryError> {
-        let refused = || QueryError::JobId { parameter: self.kind.parameter(), value: excerpt(&self.value) };
-        self.value.parse().map_err(|_| refused())
     }
 
     fn order(&self) -> Result<Order, QueryError> {

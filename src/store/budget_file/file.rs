@@ -86,17 +86,7 @@ impl BudgetFile {
         self.read()?.ok_or_else(|| at("read", &self.path)(io::ErrorKind::NotFound.into()))
     }
 
-    /// Replaces the content. After a crash the file is completely the old or completely the new one. The old one stays
-    /// as `NAME.previous`. Where the folder accepts no new files, the content is written into the file itself.
-    pub(super) fn replace(&self, content: &[u8]) -> Result<WriteMethod, BudgetBackEndError> {
-        match self.replace_whole(content) {
-            Ok(()) => Ok(WriteMethod::Replaced),
-            Err(error) if error.is_refusal() => self.write_in_place(content).map(|()| WriteMethod::InPlace),
-            Err(error) => Err(error),
-        }
-    }
-
-    fn replace_whole(&self, content: &[u8]) -> Result<(), BudgetBackEndError> {
+    pub(super) fn replace_whole(&self, content: &[u8]) -> Result<(), BudgetBackEndError> {
         let new = self.beside(".new");
         let mode = fs::metadata(&self.path).map_or(NEW_FILE_MODE, |metadata| metadata.mode() & 0o777);
         let replaced = write_new(&new, mode, content)
@@ -213,7 +203,7 @@ pub(super) fn at(action: &'static str, path: &Path) -> impl FnOnce(io::Error) ->
 
 impl BudgetBackEndError {
     /// The folder or the mount refuses this process.
-    fn is_refusal(&self) -> bool {
+    pub(super) fn is_refusal(&self) -> bool {
         use io::ErrorKind::{PermissionDenied, ReadOnlyFilesystem, ResourceBusy};
         // Busy: the file alone is mounted, as containers do.
         let refusals = [PermissionDenied, ReadOnlyFilesystem, ResourceBusy];

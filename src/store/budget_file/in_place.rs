@@ -1,4 +1,4 @@
-//! The budget file in a folder that accepts no new files, as `/etc` may: written in place, with complete copies elsewhere.
+//! The budget file is replaced; in a folder that accepts no new files, as `/etc` may, it is written in place, with complete copies elsewhere.
 //!
 //! A crash during the write leaves a torn file. Its hash is then neither that of the old nor that of the new content,
 //! so the next start copies it and the ledger holds; the fallback directory has the old and the new content.
@@ -15,7 +15,7 @@ use crate::store::fault_point::FaultPoint;
 use crate::store::folder::sync_folder;
 
 use super::back_end::BudgetBackEndError;
-use super::file::{BudgetFile, at, write_new};
+use super::file::{BudgetFile, WriteMethod, at, write_new};
 
 const COPY_MODE: u32 = 0o600;
 
@@ -65,6 +65,16 @@ impl BudgetFile {
         }
         fs::remove_file(&previous).map_err(at("remove", &previous))
     }
+
+    /// Replaces the content. After a crash the file is completely the old or completely the new one. The old one stays
+    /// as `NAME.previous`. Where the folder accepts no new files, the content is written into the file itself.
+    pub(super) fn replace(&self, content: &[u8]) -> Result<WriteMethod, BudgetBackEndError> {
+        match self.replace_whole(content) {
+            Ok(()) => Ok(WriteMethod::Replaced),
+            Err(error) if error.is_refusal() => self.write_in_place(content).map(|()| WriteMethod::InPlace),
+            Err(error) => Err(error),
+        }
+    }
 }
 
 /// Opens an existing regular file: neither a link nor a pipe that replaced it.
@@ -80,7 +90,6 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
-    use crate::store::budget_file::file::WriteMethod;
 
     const NOBODY: u32 = 65_534;
 

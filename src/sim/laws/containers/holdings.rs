@@ -61,4 +61,9 @@ impl ContainerBooks {
             (memory_mb + u64::from(capability.memory_mb), vcores + u64::from(capability.vcores))
         })
     }
+
+    /// Whether this step has ordered that a container makes room.
+    pub(crate) fn has_preempted(&self) -> bool {
+        !self.preempted.is_empty()
+    }
 }

@@ -44,16 +44,19 @@ fn it_hears_all_the_time_that_somebody_lives() {
     socket.set_read_timeout(Some(TIMEOUT)).unwrap();
     place.environment.push(("NOTIFY_SOCKET", Box::leak(path.display().to_string().into_boxed_str())));
     place.environment.push(("WATCHDOG_USEC", "100000"));
+    // Read from the beginning: a socket holds few messages, and the daemon waits for none to be read.
+    let heard = std::thread::spawn(move || {
+        let (mut after, mut is_new) = (0, false);
+        while after < 5 {
+            let mut room = [0; 4096];
+            let length = socket.recv(&mut room).unwrap();
+            let text = String::from_utf8(room[..length].to_vec()).unwrap();
+            is_new = is_new || text.starts_with("MAINPID=");
+            after += u32::from(is_new && text == "WATCHDOG=1\n");
+        }
+    });
     let mut serving = place.start();
     upgrade(&place, &mut serving, &[]);
-    let mut after = 0;
-    let mut is_new = false;
-    while after < 5 {
-        let mut room = [0; 4096];
-        let length = socket.recv(&mut room).unwrap();
-        let text = String::from_utf8(room[..length].to_vec()).unwrap();
-        is_new = is_new || text.starts_with("MAINPID=");
-        after += u32::from(is_new && text == "WATCHDOG=1\n");
-    }
+    heard.join().unwrap();
     assert_eq!(serving.stop().0, 0);
 }

@@ -1,5 +1,5 @@
-//! Law 3 for containers: nothing is granted to a queue beyond its quota, nor left there by a round of preemption, while a
-//! queue within its own waits for a container that could have the room.
+//! Law 3 for containers: nothing is granted to a queue beyond its quota while a queue within its own waits for a container that could
+//! have the room.
 
 use std::collections::BTreeMap;
 

@@ -1,5 +1,5 @@
-//! Law 4 for containers: a round of preemption takes those that the quota of their queue does not cover, the newest
-//! first, for what else would have no room, and no others.
+//! Law 4 for containers: a round of preemption takes those that the quota of their queue does not cover, the newest first, for what else
+//! would have no room, and no others; and of law 3 that none of them is left while a queue within its quota waits for its room.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -104,23 +104,26 @@ fn a_removed_app_holds_its_slots_and_its_queue_until_they_are_left() {
     let mut world = with_jobs(1);
     let nodes = world.cluster(1, 2, 0);
     world.beat(nodes[0]);
-    let group = world.groups[0];
-    world.scheduler.remove_app(AppId::new(0));
-    assert_eq!((world.scheduler.waiting(group).map, world.scheduler.usage(group).map), (0, 2));
-    assert_eq!(world.scheduler.close_group(group).unwrap_err().apps, 1);
+    let group = world.cluster.groups[0];
+    world.cluster.scheduler.remove_app(AppId::new(0));
+    assert_eq!((world.cluster.scheduler.waiting(group).map, world.cluster.scheduler.usage(group).map), (0, 2));
+    assert_eq!(world.cluster.scheduler.close_group(group).unwrap_err().apps, 1);
     (0..2).for_each(|task| world.end(task));
-    assert_eq!(world.scheduler.close_group(group), Ok(()));
-    assert_eq!(world.scheduler.group("q0"), None);
+    assert_eq!(world.cluster.scheduler.close_group(group), Ok(()));
+    assert_eq!(world.cluster.scheduler.group("q0"), None);
 }
 
 #[test]
 fn an_app_needs_an_open_group_and_an_id_of_its_own() {
     let mut world = with_jobs(2);
     let spec = |id, group| AppSpec::plain(AppId::new(id), group);
-    let taken = spec(0, world.groups[0]);
-    assert_eq!(world.scheduler.add_app(taken), Err(AddAppError::Exists(AppId::new(0))));
-    let empty = world.scheduler.open_group("empty");
-    world.scheduler.close_group(empty).unwrap();
+    let taken = spec(0, world.cluster.groups[0]);
+    assert_eq!(world.cluster.scheduler.add_app(taken), Err(AddAppError::Exists(AppId::new(0))));
+    let empty = world.cluster.scheduler.open_group("empty");
+    world.cluster.scheduler.close_group(empty).unwrap();
     let late = spec(5, empty);
-    assert_eq!(world.scheduler.add_app(late), Err(AddAppError::GroupNotOpen { app: AppId::new(5), group: empty }));
+    assert_eq!(
+        world.cluster.scheduler.add_app(late),
+        Err(AddAppError::GroupNotOpen { app: AppId::new(5), group: empty })
+    );
 }

@@ -16,8 +16,8 @@ fn compatible(pad_millionths: u32) -> World {
 }
 
 fn occupy_slots(world: &mut World, node: TrackerId, maps: u32) {
-    world.scheduler.occupy_slots(node, Kind::Map, maps);
-    world.model.nodes.get_mut(&node).unwrap().occupied.map += maps;
+    world.cluster.scheduler.occupy_slots(node, Kind::Map, maps);
+    world.cluster.jobs.nodes.get_mut(&node).unwrap().occupied.map += maps;
 }
 
 #[test]
@@ -38,8 +38,8 @@ fn a_changed_priority_counts_at_once() {
     let (first, second) = (world.job(1, 0, 2, 0), world.job(2, 0, 2, 0));
     world.tasks(first, Kind::Map, &[], 1);
     world.tasks(second, Kind::Map, &[], 1);
-    world.scheduler.set_priority(second, 0);
-    world.model.apps.get_mut(&second).unwrap().priority = 0;
+    world.cluster.scheduler.set_priority(second, 0);
+    world.cluster.jobs.jobs.get_mut(&second).unwrap().spec.priority = 0;
     assert_eq!(world.maps_to(nodes[0]), [2, 1]);
 }
 
@@ -53,7 +53,7 @@ fn the_first_job_gets_its_far_map_before_the_second_its_near_one() {
     world.tasks(first, Kind::Map, &[here], 1);
     world.tasks(second, Kind::Map, &[here], 1);
     world.maps_to(nodes[0]);
-    let levels: Vec<_> = world.model.log.iter().map(|&(app, _, _, level)| (app, level)).collect();
+    let levels: Vec<_> = world.log.iter().map(|&(app, _, _, level)| (app, level)).collect();
     assert_eq!(levels, [(1, Level::Node), (1, Level::Any)]);
 }
 
@@ -201,7 +201,7 @@ fn compatible_never_pads_without_a_job_that_has_reduces() {
     nodes[1..].iter().for_each(|&node| assert_eq!(world.beat(node).granted.map, 2));
     nodes[1..].iter().for_each(|&node| assert_eq!(world.beat(node).granted.map, 0));
     // Slots that are gone leave more tasks than slots.
-    nodes[1..].iter().for_each(|&node| world.scheduler.set_slots(node, PerKind::default()));
+    nodes[1..].iter().for_each(|&node| world.cluster.scheduler.set_slots(node, PerKind::default()));
     assert_eq!(world.beat(nodes[0]).granted.map, 2);
 }
 
@@ -219,6 +219,6 @@ fn compatible_near_the_full_cluster_asks_only_the_first_job_for_reduces() {
     // The one free slot is the pad: the second job leaves it to the first, which has nothing to run yet.
     world.end(3);
     assert_eq!(given(&mut world), [0, 0, 0, 0]);
-    world.scheduler.remove_app(first);
+    world.cluster.scheduler.remove_app(first);
     assert_eq!(given(&mut world), [0, 0, 0, 1]);
 }

@@ -10,7 +10,8 @@ use proptest::sample::Index;
 use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::*;
 
-use super::world::{Order, State, World};
+use super::kit::{Stage, State, Task};
+use super::world::{Order, World, usage};
 
 pub(super) const GROUPS: usize = 4;
 const HOSTS: usize = 6;
@@ -88,60 +89,56 @@ pub(super) fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) ->
     (!all.is_empty()).then(|| *index.get(&all))
 }
 
-fn tasks_in(world: &World, keep: impl Fn(State) -> bool) -> Vec<usize> {
-    (0..world.model.tasks.len()).filter(|&task| keep(world.model.tasks[task].state)).collect()
-}
-
 pub(super) fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
     match step {
         Step::Job { group, priority, start_ms } => {
             // Removed apps stay in the model, so that no id is used twice.
-            let number = world.model.apps.len() as u32;
+            let number = world.cluster.jobs.jobs.len() as u32;
             world.job(number, *group, *priority, *start_ms);
         }
         Step::Tasks { job, kind, hosts, count, failed_on } => {
             let hosts: Vec<HostId> = hosts.iter().map(|&host| world.host(host, 3)).collect();
             let failed_on = failed_on.iter().map(|&host| world.host(host, 3)).collect();
-            let job = pick(world.model.apps.keys().copied().filter(|app| !world.removed.contains(app)), job)?;
+            let job = pick(world.cluster.jobs.live().map(|(id, _)| id), job)?;
             world.tasks_that_failed_on(job, *kind, &hosts, *count, &failed_on);
         }
         Step::NodeOffer(node) => {
-            let node = pick(world.model.nodes.keys().copied(), node)?;
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
             world.beat(node);
             return Some(node);
         }
         Step::End(task) => {
-            let task = pick(tasks_in(world, |state| matches!(state, State::Running(_))), task)?;
+            let task = pick(world.cluster.jobs.tasks_in(|state| matches!(state, State::Running(_))), task)?;
             world.end(task);
         }
         Step::Withdraw(task) => {
-            let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
-            let taken = &mut world.model.tasks[task];
+            let task = pick(world.cluster.jobs.tasks_in(|state| state == State::Waiting), task)?;
+            let taken = &mut world.cluster.jobs.tasks[task];
             taken.state = State::Done;
-            world.scheduler.withdraw_request(taken.app, taken.kind, &taken.hosts, 1);
+            world.cluster.scheduler.withdraw_request(taken.app, taken.kind, &taken.hosts, 1);
         }
         Step::Adopt(task, node) => {
-            let task = pick(tasks_in(world, |state| state == State::Waiting), task)?;
-            let node = pick(world.model.nodes.keys().copied(), node)?;
-            world.model.start(task, node);
-            let adopted = &world.model.tasks[task];
-            world.scheduler.withdraw_request(adopted.app, adopted.kind, &adopted.hosts, 1);
-            world.scheduler.add_running(adopted.app, adopted.kind, node, adopted.held);
+            let task = pick(world.cluster.jobs.tasks_in(|state| state == State::Waiting), task)?;
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
+            world.cluster.jobs.start(task, node);
+            let adopted = &world.cluster.jobs.tasks[task];
+            world.cluster.scheduler.withdraw_request(adopted.app, adopted.kind, &adopted.hosts, 1);
+            world.cluster.scheduler.add_running(adopted.app, adopted.kind, node, adopted.slots);
         }
         Step::Priority(job, priority) => {
-            let job = pick(world.model.apps.keys().copied(), job)?;
-            world.scheduler.set_priority(job, *priority);
-            world.model.apps.get_mut(&job).unwrap().priority = *priority;
+            let job = pick(world.cluster.jobs.jobs.keys().copied(), job)?;
+            world.cluster.scheduler.set_priority(job, *priority);
+            world.cluster.jobs.jobs.get_mut(&job).unwrap().spec.priority = *priority;
         }
         Step::RemoveJob(job) => {
-            let job = pick(world.model.apps.keys().copied(), job)?;
-            world.scheduler.remove_app(job);
-            world.removed.insert(job);
-            let waiting = |task: &&mut super::world::Task| task.app == job && task.state == State::Waiting;
-            world.model.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
+            let job = pick(world.cluster.jobs.jobs.keys().copied(), job)?;
+            world.cluster.scheduler.remove_app(job);
+            world.cluster.jobs.jobs.get_mut(&job).unwrap().stage = Stage::Removed;
+            let waiting = |task: &&mut Task| task.app == job && task.state == State::Waiting;
+            world.cluster.jobs.tasks.iter_mut().filter(waiting).for_each(|task| task.state = State::Done);
         }
         Step::Resize(job, slots) => {
-            let job = pick(world.model.apps.keys().copied(), job)?;
+            let job = pick(world.cluster.jobs.jobs.keys().copied(), job)?;
             world.set_slots_per_task(job, *slots);
         }
         Step::Allocate(bought) => world.set_allocations(bought),
@@ -150,29 +147,34 @@ pub(super) fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
             world.node(host, *maps, *reduces);
         }
         Step::Slots(node, maps, reduces) => {
-            let node = pick(world.model.nodes.keys().copied(), node)?;
-            world.scheduler.set_slots(node, PerKind::new(*maps, *reduces));
-            world.model.nodes.get_mut(&node).unwrap().slots = PerKind::new(*maps, *reduces);
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
+            world.cluster.scheduler.set_slots(node, PerKind::new(*maps, *reduces));
+            world.cluster.jobs.nodes.get_mut(&node).unwrap().slots = PerKind::new(*maps, *reduces);
         }
         Step::RemoveNode(node) => {
-            let node = pick(world.model.nodes.keys().copied(), node)?;
-            world.scheduler.remove_node(node);
-            tasks_in(world, |state| state == State::Running(node)).into_iter().for_each(|task| world.end(task));
-            world.model.nodes.remove(&node);
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
+            world.cluster.scheduler.remove_node(node);
+            world
+                .cluster
+                .jobs
+                .tasks_in(|state| state == State::Running(node))
+                .into_iter()
+                .for_each(|task| world.end(task));
+            world.cluster.jobs.nodes.remove(&node);
         }
         Step::Setup(node, kind) => {
-            let node = pick(world.model.nodes.keys().copied(), node)?;
-            if world.model.free(node)[*kind] > 0 {
-                world.scheduler.occupy_slots(node, *kind, 1);
-                world.model.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
+            if world.cluster.jobs.free(node)[*kind] > 0 {
+                world.cluster.scheduler.occupy_slots(node, *kind, 1);
+                world.cluster.jobs.nodes.get_mut(&node).unwrap().occupied[*kind] += 1;
             }
         }
         Step::SetupEnds(node, kind) => {
-            let node = pick(world.model.nodes.keys().copied(), node)?;
-            let occupied = &mut world.model.nodes.get_mut(&node).unwrap().occupied[*kind];
+            let node = pick(world.cluster.jobs.nodes.keys().copied(), node)?;
+            let occupied = &mut world.cluster.jobs.nodes.get_mut(&node).unwrap().occupied[*kind];
             if *occupied > 0 {
                 *occupied -= 1;
-                world.scheduler.release_slots(node, *kind, 1);
+                world.cluster.scheduler.release_slots(node, *kind, 1);
             }
         }
     }
@@ -180,33 +182,26 @@ pub(super) fn take_step(world: &mut World, step: &Step) -> Option<TrackerId> {
 }
 
 pub(super) fn sums_equal_a_recount(world: &World) {
-    let (scheduler, model) = (&world.scheduler, &world.model);
+    let (scheduler, jobs) = (&world.cluster.scheduler, &world.cluster.jobs);
     let runs = |state: State| matches!(state, State::Running(_));
     for kind in Kind::ALL {
-        for &group in &world.groups {
-            assert_eq!(scheduler.usage(group)[kind], model.usage(group, kind));
-            let waits = |task: &super::world::Task| model.apps[&task.app].group == group;
-            let waiting = model.count(|task| task.kind == kind && task.state == State::Waiting && waits(task));
-            assert_eq!(scheduler.waiting(group)[kind], waiting);
+        for &group in &world.cluster.groups {
+            assert_eq!(scheduler.usage(group)[kind], usage(jobs, group, kind));
+            let waits = |task: &Task| jobs.jobs[&task.app].spec.group == group && task.state == State::Waiting;
+            assert_eq!(scheduler.waiting(group)[kind], jobs.count(|task| task.kind == kind && waits(task)));
         }
-        for &app in model.apps.keys() {
-            let of = |keep: &dyn Fn(State) -> bool| {
-                model.count(|task| task.app == app && task.kind == kind && keep(task.state))
-            };
-            assert_eq!(scheduler.app_waiting(app)[kind], of(&|state| state == State::Waiting));
-            assert_eq!(scheduler.app_running(app)[kind], of(&runs));
-            assert_eq!(scheduler.app_usage(app)[kind], model.held(|task| task.app == app && task.kind == kind));
+        for &app in jobs.jobs.keys() {
+            assert_eq!(scheduler.app_waiting(app)[kind], jobs.waiting(app, kind));
+            assert_eq!(scheduler.app_running(app)[kind], jobs.running(app, kind));
+            assert_eq!(scheduler.app_usage(app)[kind], jobs.held(|task, _| task.app == app && task.kind == kind));
         }
         let totals = scheduler.totals();
-        assert_eq!(totals.nodes as usize, model.nodes.len());
-        assert_eq!(totals.slots[kind], model.nodes.values().map(|place| u64::from(place.slots[kind])).sum::<u64>());
-        assert_eq!(
-            totals.occupied[kind],
-            model.nodes.values().map(|place| u64::from(place.occupied[kind])).sum::<u64>()
-        );
-        assert_eq!(totals.running[kind], u64::from(model.count(|task| task.kind == kind && runs(task.state))));
-        assert_eq!(totals.held[kind], u64::from(model.held(|task| task.kind == kind)));
-        let waiting = model.count(|task| task.kind == kind && task.state == State::Waiting);
+        assert_eq!(totals.nodes as usize, jobs.nodes.len());
+        assert_eq!(totals.slots[kind], jobs.nodes.values().map(|node| u64::from(node.slots[kind])).sum::<u64>());
+        assert_eq!(totals.occupied[kind], jobs.nodes.values().map(|node| u64::from(node.occupied[kind])).sum::<u64>());
+        assert_eq!(totals.running[kind], u64::from(jobs.count(|task| task.kind == kind && runs(task.state))));
+        assert_eq!(totals.held[kind], u64::from(jobs.held(|task, _| task.kind == kind)));
+        let waiting = jobs.count(|task| task.kind == kind && task.state == State::Waiting);
         assert_eq!(totals.waiting[kind], u64::from(waiting));
         assert_eq!(totals, scheduler.recount());
     }
@@ -235,7 +230,7 @@ proptest! {
     fn the_market_serves_in_order_and_wastes_nothing(steps in prop::collection::vec(step(), 1..120)) {
         let first = run(Scheduler::dynamic(), Order::Market, &steps);
         let second = run(Scheduler::dynamic(), Order::Market, &steps);
-        prop_assert_eq!(first.model.log, second.model.log);
+        prop_assert_eq!(first.log, second.log);
     }
 
     #[test]
@@ -243,7 +238,7 @@ proptest! {
         let fifo = || Scheduler::fifo(FifoOptions { compatible: false, pad_millionths: 200_000 });
         let first = run(fifo(), Order::Fifo, &steps);
         let second = run(fifo(), Order::Fifo, &steps);
-        prop_assert_eq!(first.model.log, second.model.log);
+        prop_assert_eq!(first.log, second.log);
     }
 
     /// Spreading alone delays nothing: one round of heartbeats places all, when any task may run anywhere.
@@ -256,7 +251,7 @@ proptest! {
         let job = world.job(1, 0, 2, 0);
         world.tasks(job, Kind::Map, &[], load.index(slots.iter().sum::<u32>() as usize + 1) as u32);
         nodes.iter().for_each(|&node| { world.beat(node); });
-        prop_assert_eq!(world.scheduler.totals().waiting.map, 0);
+        prop_assert_eq!(world.cluster.scheduler.totals().waiting.map, 0);
     }
 
     /// The original's caps delay too: some rounds later everything is placed.
@@ -275,7 +270,7 @@ proptest! {
         }
         (0..slots.iter().copied().max().unwrap_or(0)).for_each(|_| nodes.iter().for_each(|&node| { world.beat(node); }));
         let load: u32 = loads.iter().map(|load| load.0).sum();
-        prop_assert_eq!(world.scheduler.totals().running.map, u64::from(load.min(slots.iter().sum())));
+        prop_assert_eq!(world.cluster.scheduler.totals().running.map, u64::from(load.min(slots.iter().sum())));
     }
 }
 

@@ -7,6 +7,7 @@ mod fifo;
 mod gate;
 mod group_tree;
 mod holds;
+pub(super) mod kit;
 mod laws;
 mod move_app;
 mod policy_hooks;

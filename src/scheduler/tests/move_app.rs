@@ -20,11 +20,11 @@ proptest! {
         let mut world = World::new(Scheduler::dynamic(), Order::Market, GROUPS);
         for (step, app, group) in &steps {
             take_step(&mut world, step);
-            let live = world.model.apps.keys().copied().filter(|app| world.scheduler.group_of(*app).is_some());
+            let live = world.cluster.jobs.jobs.keys().copied().filter(|app| world.cluster.scheduler.group_of(*app).is_some());
             if let Some(app) = pick(live, app) {
-                let to = world.groups[*group];
-                world.scheduler.move_app(app, to).unwrap();
-                world.model.apps.get_mut(&app).unwrap().group = to;
+                let to = world.cluster.groups[*group];
+                world.cluster.scheduler.move_app(app, to).unwrap();
+                world.cluster.jobs.jobs.get_mut(&app).unwrap().spec.group = to;
             }
             assert_as_built_afresh(&world, &PolicyOptions::Dynamic);
         }

@@ -4,17 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
-use crate::model::{PerKind, TrackerId};
+use crate::model::TrackerId;
 use crate::scheduler::*;
+
+use super::kit::bare_nodes;
 
 /// Group and number of an attempt.
 type Name = (usize, u32);
-
-fn nodes(count: usize) -> Vec<TrackerId> {
-    let mut scheduler = Scheduler::dynamic();
-    let host = scheduler.topology_mut().intern_host("h", "/r");
-    (0..count).map(|_| scheduler.add_node(host, PerKind::default())).collect()
-}
 
 fn under_quota(need: u32, app: u32, tasks: u32) -> UnderQuotaGroup {
     UnderQuotaGroup {
@@ -29,7 +25,7 @@ fn running(name: Name, job_start_ms: i64, launch_mono_ms: u64, node: TrackerId) 
 
 #[test]
 fn the_latest_started_group_loses_first_and_its_youngest_attempts() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let old = vec![running((0, 0), 10, 900, n), running((0, 1), 10, 901, n)];
     // Its first job is older than anything; its latest decides.
     let young = vec![running((1, 0), 5, 100, n), running((1, 1), 20, 50, n), running((1, 2), 5, 300, n)];
@@ -49,7 +45,7 @@ fn the_latest_started_group_loses_first_and_its_youngest_attempts() {
 
 #[test]
 fn of_attempts_launched_at_once_the_last_goes_first() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let attempts = (0..4).map(|number| running((0, number), 10, 7, n)).collect();
     let round = PreemptionRound {
         under_quota: vec![under_quota(2, 1, 2)],
@@ -61,7 +57,7 @@ fn of_attempts_launched_at_once_the_last_goes_first() {
 
 #[test]
 fn slots_that_come_free_anyway_are_counted_where_they_are_of_use() {
-    let n = nodes(3);
+    let n = bare_nodes(3);
     let round = |incoming: Vec<(TrackerId, u32)>| PreemptionRound {
         under_quota: vec![under_quota(3, 1, 3)],
         incoming,
@@ -78,7 +74,7 @@ fn slots_that_come_free_anyway_are_counted_where_they_are_of_use() {
 
 #[test]
 fn no_victim_is_selected_where_it_helps_no_task() {
-    let n = nodes(2);
+    let n = bare_nodes(2);
     let round = PreemptionRound {
         under_quota: vec![under_quota(2, 1, 2)],
         incoming: vec![],
@@ -93,7 +89,7 @@ fn no_victim_is_selected_where_it_helps_no_task() {
 
 #[test]
 fn who_may_not_run_everywhere_chooses_first() {
-    let n = nodes(2);
+    let n = bare_nodes(2);
     let waiting = |is_constrained| WaitingApp {
         app: AppId::new(u32::from(is_constrained)),
         tasks: 1,
@@ -148,7 +144,7 @@ fn scenario(all_nodes: bool) -> impl Strategy<Value = Scenario> {
 
 impl Scenario {
     fn select_victims(&self) -> Vec<Name> {
-        let nodes = nodes(NODES);
+        let nodes = bare_nodes(NODES);
         let mut usable = BTreeMap::new();
         let under_quota = self.under_quota.iter().map(|(need, apps)| {
             let waiting = apps.iter().map(|(tasks, on)| {

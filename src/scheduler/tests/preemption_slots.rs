@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use crate::model::{PerKind, TrackerId};
 use crate::scheduler::*;
+
+use super::kit::bare_nodes;
 
 const NODES: usize = 3;
 
@@ -15,19 +16,13 @@ type Waiting = (u32, u32);
 /// Launch time, node, slots.
 type Running = (u64, usize, u32);
 
-fn nodes() -> Vec<TrackerId> {
-    let mut scheduler = Scheduler::dynamic();
-    let host = scheduler.topology_mut().intern_host("h", "/r");
-    (0..NODES).map(|_| scheduler.add_node(host, PerKind::default())).collect()
-}
-
 /// The indexes of the victims, by group and attempt.
 fn victims(
     under_quota: &[(u32, Vec<Waiting>)],
     incoming: &[u32],
     over_quota: &[(u32, Vec<Running>)],
 ) -> Vec<(usize, usize)> {
-    let nodes = nodes();
+    let nodes = bare_nodes(NODES);
     let waiting = |(number, (tasks, slots_per_task)): (usize, &Waiting)| WaitingApp {
         app: AppId::new(number as u32),
         tasks: *tasks,

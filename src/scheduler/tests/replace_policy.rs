@@ -5,8 +5,9 @@ use proptest::prelude::*;
 use crate::model::{Kind, TrackerId, Violations};
 use crate::scheduler::*;
 
+use super::kit::State;
 use super::laws::{GROUPS, Step, step, sums_equal_a_recount, take_step};
-use super::world::{Order, State, World};
+use super::world::{Order, World};
 
 const SPREADING: PolicyOptions = PolicyOptions::Fifo(FifoOptions { compatible: false, pad_millionths: 200_000 });
 const COMPATIBLE: PolicyOptions = PolicyOptions::Fifo(FifoOptions { compatible: true, pad_millionths: 200_000 });
@@ -21,30 +22,28 @@ fn under(policy: &PolicyOptions) -> Scheduler {
 
 /// What is bought outlives the policy that orders by it.
 fn replace(world: &mut World, policy: &PolicyOptions) {
-    world.scheduler.replace_policy(policy.clone());
-    world.model.order = order_of(policy);
-    let bought: Vec<_> = world.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
-    world.scheduler.set_allocations(&bought);
+    world.cluster.scheduler.replace_policy(policy.clone());
+    world.rule.order = order_of(policy);
+    world.cluster.scheduler.set_allocations(&world.bought());
 }
 
 /// A scheduler that has had this policy alone, with the same groups, apps, demand and usage.
 pub(super) fn built_afresh(world: &World, policy: &PolicyOptions) -> Scheduler {
     let mut scheduler = under(policy);
-    for group in 0..world.groups.len() {
+    for group in 0..world.cluster.groups.len() {
         scheduler.open_group(&format!("q{group}"));
     }
-    for spec in world.model.apps.values() {
-        scheduler.add_app(spec.clone()).unwrap();
+    for job in world.cluster.jobs.jobs.values() {
+        scheduler.add_app(job.spec.clone()).unwrap();
     }
-    for task in &world.model.tasks {
+    for task in &world.cluster.jobs.tasks {
         match task.state {
             State::Waiting => scheduler.request_slots(task.app, task.kind, &[], 1),
-            State::Running(node) => scheduler.add_running(task.app, task.kind, node, task.held),
-            State::Done => {}
+            State::Running(node) => scheduler.add_running(task.app, task.kind, node, task.slots),
+            State::Ahead | State::Done => {}
         }
     }
-    let bought: Vec<_> = world.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
-    scheduler.set_allocations(&bought);
+    scheduler.set_allocations(&world.bought());
     scheduler
 }
 
@@ -52,11 +51,11 @@ pub(super) fn built_afresh(world: &World, policy: &PolicyOptions) -> Scheduler {
 pub(super) fn assert_as_built_afresh(world: &World, policy: &PolicyOptions) {
     let fresh = built_afresh(world, policy);
     for kind in Kind::ALL {
-        let [kept, built] = [&world.scheduler, &fresh].map(|scheduler| &scheduler.orders[kind]);
+        let [kept, built] = [&world.cluster.scheduler, &fresh].map(|scheduler| &scheduler.orders[kind]);
         assert_eq!(kept, built, "{kind:?} under {policy:?}");
     }
     let mut violations = Violations::counting();
-    world.scheduler.check_sums(&mut violations);
+    world.cluster.scheduler.check_sums(&mut violations);
     assert_eq!(violations.take().len(), 0);
     sums_equal_a_recount(world);
 }
@@ -70,7 +69,7 @@ fn grants(policy: &PolicyOptions, steps: &[Step], every: Option<usize>) -> Vec<(
             replace(&mut world, policy);
         }
     }
-    world.model.log
+    world.log
 }
 
 proptest! {
@@ -91,7 +90,7 @@ proptest! {
         let fifo = if is_compatible { COMPATIBLE } else { SPREADING };
         let mut world = World::new(under(&fifo), Order::Fifo, GROUPS);
         for (steps, policy) in runs.iter().zip([PolicyOptions::Dynamic, fifo.clone()].into_iter().cycle()) {
-            let is_strict = world.model.order == Order::Market || !is_compatible;
+            let is_strict = world.rule.order == Order::Market || !is_compatible;
             for step in steps {
                 // The reference model knows no only app of the original's padding.
                 if is_strict || !matches!(step, Step::NodeOffer(_)) {
@@ -118,10 +117,10 @@ fn a_node_resumes_at_the_app_where_it_stopped() {
     let willing = world.job(SKIP_BUDGET + 2, 0, 2, 0);
     world.tasks(willing, Kind::Map, &[], 1);
     world.beat(node);
-    assert_eq!(world.model.log.len(), 0);
+    assert_eq!(world.log.len(), 0);
     // The walk begins at the front and stops at the last but one.
     world.beat(node);
     replace(&mut world, &PolicyOptions::Dynamic);
     world.beat(node);
-    assert_eq!(world.model.log.len(), 1, "its place was kept");
+    assert_eq!(world.log.len(), 1, "its place was kept");
 }

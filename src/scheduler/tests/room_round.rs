@@ -7,16 +7,12 @@ use proptest::prelude::*;
 use crate::model::{Capability, PerKind, PerPool, Pool, TrackerId};
 use crate::scheduler::*;
 
+use super::kit::bare_nodes;
+
 /// Queue and number of a holder.
 type Name = (usize, u32);
 
 const GB: Capability = Capability::new(1_024, 1);
-
-fn nodes(count: usize) -> Vec<TrackerId> {
-    let mut scheduler = Scheduler::dynamic();
-    let host = scheduler.topology_mut().intern_host("h", "/r");
-    (0..count).map(|_| scheduler.add_node(host, PerKind::default())).collect()
-}
 
 /// So many map slots are free, and so many GB with as many cores.
 fn room(maps: u32, slots: u32) -> NodeRoom {
@@ -59,7 +55,7 @@ const FOR_CONTAINERS: PerPool<u32> = PerPool::new(0, 0, 9);
 
 #[test]
 fn a_map_whose_slot_is_free_gets_the_room_of_the_newest_container() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let containers = [holder((0, 0), Pool::Container, n, 1, 1), holder((0, 1), Pool::Container, n, 1, 2)];
     let round = |maps| RoomRound {
         short: vec![short(FOR_MAPS, &[work(Pool::Map, 1, 9, 1)])],
@@ -73,7 +69,7 @@ fn a_map_whose_slot_is_free_gets_the_room_of_the_newest_container() {
 
 #[test]
 fn nothing_is_taken_unless_all_that_a_container_needs_comes_free() {
-    let n = nodes(2);
+    let n = bare_nodes(2);
     let small = |victim, node, age| holder((0, victim), Pool::Container, n[node], 2, age);
     let round = |free| RoomRound {
         short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 5)])],
@@ -88,7 +84,7 @@ fn nothing_is_taken_unless_all_that_a_container_needs_comes_free() {
 
 #[test]
 fn what_is_spared_for_one_leaves_for_another() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let sizes = [1, 3, 1, 1];
     let holders = [0, 1, 2, 3].map(|one| holder((0, one), Pool::Container, n, sizes[one as usize], (9 - one).into()));
     let round = RoomRound {
@@ -101,7 +97,7 @@ fn what_is_spared_for_one_leaves_for_another() {
 
 #[test]
 fn attempts_and_containers_of_a_node_come_free_together() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let attempts = [holder((0, 0), Pool::Map, n, 1, 5), holder((0, 1), Pool::Map, n, 1, 6)];
     let round = |excess, container: u32| RoomRound {
         short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 3)])],
@@ -115,7 +111,7 @@ fn attempts_and_containers_of_a_node_come_free_together() {
 
 #[test]
 fn what_was_never_launched_goes_first() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let unlaunched = Holder { is_unlaunched: true, ..holder((0, 0), Pool::Container, n, 1, 1) };
     let newer = Holder { start_ms: 99, ..holder((1, 0), Pool::Container, n, 1, 9) };
     let round = RoomRound {
@@ -128,7 +124,7 @@ fn what_was_never_launched_goes_first() {
 
 #[test]
 fn what_is_spared_may_go_for_what_comes_later() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let holders = [holder((1, 2), Pool::Container, n, 2, 9), holder((1, 1), Pool::Container, n, 1, 8)];
     let reduce = Holder { pool: Pool::Reduce, ..holder((1, 0), Pool::Reduce, n, 1, 0) };
     let round = RoomRound {
@@ -148,7 +144,7 @@ fn what_is_spared_may_go_for_what_comes_later() {
 
 #[test]
 fn what_is_spared_may_go_with_what_its_victim_leaves() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let holders = [holder((0, 0), Pool::Reduce, n, 2, 0), holder((0, 1), Pool::Container, n, 1, 0)];
     let round = |slots| RoomRound {
         short: vec![short(PerPool::new(0, 9, 9), &[work(Pool::Reduce, 1, 1, 1), work(Pool::Container, 2, 1, slots)])],
@@ -162,7 +158,7 @@ fn what_is_spared_may_go_with_what_its_victim_leaves() {
 
 #[test]
 fn what_is_spared_takes_nothing_of_what_its_queue_may_lose() {
-    let n = nodes(2);
+    let n = bare_nodes(2);
     let attempts = [(n[0], 1, 9), (n[0], 2, 8), (n[1], 1, 7)];
     let attempts = [0, 1, 2].map(|one| {
         let (node, slots, age) = attempts[one];
@@ -179,7 +175,7 @@ fn what_is_spared_takes_nothing_of_what_its_queue_may_lose() {
 
 #[test]
 fn a_victim_is_spared_when_a_larger_one_leaves_enough_for_what_it_was_for() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let round = |second| RoomRound {
         short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 1), work(Pool::Container, 2, 1, 4)])],
         nodes: BTreeMap::from([(n, room(0, 0))]),
@@ -191,7 +187,7 @@ fn a_victim_is_spared_when_a_larger_one_leaves_enough_for_what_it_was_for() {
 
 #[test]
 fn a_container_beyond_what_is_bought_takes_nothing() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let round = |need| RoomRound {
         short: vec![short(PerPool::new(0, 0, need), &[work(Pool::Container, 1, 9, 2)])],
         nodes: BTreeMap::from([(n, room(0, 0))]),
@@ -202,7 +198,7 @@ fn a_container_beyond_what_is_bought_takes_nothing() {
 
 #[test]
 fn a_node_without_memory_and_cores_to_share_serves_tasks_by_its_slots_alone() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let of_slots = NodeRoom { slots: PerKind::default(), room: None, cores_of_slots_alone: 0 };
     let round = |pool| RoomRound {
         short: vec![short(PerPool::new(9, 0, 9), &[work(pool, 1, 1, 1)])],
@@ -215,7 +211,7 @@ fn a_node_without_memory_and_cores_to_share_serves_tasks_by_its_slots_alone() {
 
 #[test]
 fn cores_that_only_slots_stand_for_stay_free_beside_a_container() {
-    let n = nodes(1)[0];
+    let n = bare_nodes(1)[0];
     let containers = [0, 1, 2].map(|one| holder((0, one), Pool::Container, n, 1, one.into()));
     let round = |cores_of_slots_alone| RoomRound {
         short: vec![short(FOR_CONTAINERS, &[work(Pool::Container, 1, 1, 2)])],
@@ -273,7 +269,7 @@ type Left = [i64; 4];
 
 impl Scenario {
     fn decide(&self) -> (Vec<Name>, Vec<Kept>) {
-        let ids = nodes(NODES);
+        let ids = bare_nodes(NODES);
         let number_of = |id: TrackerId| ids.iter().position(|other| *other == id).unwrap();
         let works: Vec<(WaitingWork, BTreeSet<usize>)> = self.works();
         let short = self.short.iter().enumerate().map(|(queue, (need, waiting))| {

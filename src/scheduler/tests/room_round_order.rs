@@ -5,13 +5,9 @@ use std::collections::BTreeMap;
 use crate::model::{Capability, PerKind, PerPool, Pool, TrackerId};
 use crate::scheduler::*;
 
-const GB: Capability = Capability::new(1_024, 1);
+use super::kit::bare_nodes;
 
-fn node() -> TrackerId {
-    let mut scheduler = Scheduler::dynamic();
-    let host = scheduler.topology_mut().intern_host("h", "/r");
-    scheduler.add_node(host, PerKind::default())
-}
+const GB: Capability = Capability::new(1_024, 1);
 
 /// A container of one slot, with the name of its application, which began at `start_ms`.
 fn container(name: &'static str, app: u32, start_ms: i64, age: u64, node: TrackerId) -> Holder<&'static str> {
@@ -53,7 +49,7 @@ fn victims(count: u32, node: TrackerId, queues: &[&[Holder<&'static str>]]) -> V
 
 #[test]
 fn the_queue_whose_latest_application_began_last_loses_first_and_its_newest_containers() {
-    let n = node();
+    let n = bare_nodes(1)[0];
     let early = [container("early, old", 1, 10, 8, n), container("early, new", 1, 10, 9, n)];
     let late = [container("late, old", 2, 20, 1, n), container("older application, new", 3, 5, 2, n)];
     let order = ["older application, new", "late, old", "early, new", "early, old"];
@@ -66,7 +62,7 @@ fn the_queue_whose_latest_application_began_last_loses_first_and_its_newest_cont
 
 #[test]
 fn of_applications_that_began_together_that_which_was_added_last_counts() {
-    let n = node();
+    let n = bare_nodes(1)[0];
     let (first, second) = ([container("first", 1, 10, 2, n)], [container("second", 2, 10, 1, n)]);
     assert_eq!(victims(1, n, &[&first, &second]), ["second"]);
     assert_eq!(victims(1, n, &[&second, &first]), ["second"]);

@@ -1,40 +1,13 @@
-//! A cluster of jobs with a reference model, task by task, that checks every grant.
+//! A cluster whose every grant a model of the written rule checks, by counting all tasks.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::num::NonZeroU32;
-use std::sync::Arc;
 
 use crate::model::{Kind, Now, PerKind, PerPool, TrackerId};
 use crate::scheduler::*;
 
-const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
-    Waiting,
-    Running(TrackerId),
-    Done,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct Task {
-    pub(super) app: AppId,
-    pub(super) kind: Kind,
-    pub(super) hosts: Arc<[HostId]>,
-    /// Where it has failed and must not run again.
-    pub(super) failed_on: BTreeSet<HostId>,
-    pub(super) state: State,
-    /// Slots that it holds since it was granted.
-    pub(super) held: u32,
-}
-
-#[derive(Clone, Debug)]
-pub(super) struct QueuePosition {
-    pub(super) host: HostId,
-    pub(super) slots: PerKind<u32>,
-    pub(super) occupied: PerKind<u32>,
-}
+use super::kit::{Cluster, Jobs, Question, State, Task};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
@@ -42,80 +15,23 @@ pub(super) enum Order {
     Market,
 }
 
-pub(super) struct Model {
-    pub(super) tasks: Vec<Task>,
-    pub(super) apps: BTreeMap<AppId, AppSpec>,
-    pub(super) nodes: BTreeMap<TrackerId, QueuePosition>,
-    pub(super) allocations: BTreeMap<GroupId, Allocation>,
-    pub(super) racks: BTreeMap<HostId, RackId>,
+/// The rule by which apps are served.
+pub(super) struct Rule {
     pub(super) order: Order,
-    /// Every grant: app, kind, node, level.
-    pub(super) log: Vec<(u32, Kind, TrackerId, Level)>,
-    pub(super) asked: u32,
+    pub(super) allocations: BTreeMap<GroupId, Allocation>,
 }
 
 pub(super) struct World {
-    pub(super) scheduler: Scheduler,
-    pub(super) model: Model,
-    pub(super) groups: Vec<GroupId>,
-    /// Apps that were removed; they stay in the model for their attempts that still run.
-    pub(super) removed: BTreeSet<AppId>,
+    pub(super) cluster: Cluster,
+    pub(super) rule: Rule,
+    /// Every grant: app, kind, node, level.
+    pub(super) log: Vec<(u32, Kind, TrackerId, Level)>,
     sizes: BTreeMap<AppId, AppSize>,
 }
 
-impl Model {
-    pub(super) fn count(&self, keep: impl Fn(&Task) -> bool) -> u32 {
-        self.tasks.iter().filter(|task| keep(task)).count() as u32
-    }
-
-    pub(super) fn held(&self, keep: impl Fn(&Task) -> bool) -> u32 {
-        let runs = |task: &&Task| matches!(task.state, State::Running(_)) && keep(task);
-        self.tasks.iter().filter(runs).map(|task| task.held).sum()
-    }
-
-    pub(super) fn held_on(&self, node: TrackerId, kind: Kind) -> u32 {
-        self.held(|task| task.kind == kind && task.state == State::Running(node))
-    }
-
-    pub(super) fn usage(&self, group: GroupId, kind: Kind) -> u32 {
-        self.held(|task| task.kind == kind && self.apps[&task.app].group == group)
-    }
-
-    pub(super) fn slots_per_task(&self, app: AppId, kind: Kind) -> u32 {
-        self.apps[&app].slots_per_task[kind].get()
-    }
-
-    pub(super) fn start(&mut self, task: usize, node: TrackerId) {
-        let held = self.slots_per_task(self.tasks[task].app, self.tasks[task].kind);
-        self.tasks[task].state = State::Running(node);
-        self.tasks[task].held = held;
-    }
-
-    pub(super) fn free(&self, node: TrackerId) -> PerKind<u32> {
-        let place = &self.nodes[&node];
-        let free =
-            |kind| place.slots[kind].saturating_sub(place.occupied[kind]).saturating_sub(self.held_on(node, kind));
-        PerKind::new(free(Kind::Map), free(Kind::Reduce))
-    }
-
-    pub(super) fn can_run(&self, task: &Task, kind: Kind, node: TrackerId) -> bool {
-        task.kind == kind && task.state == State::Waiting && !task.failed_on.contains(&self.nodes[&node].host)
-    }
-
-    fn level(&self, node: TrackerId, hosts: &[HostId]) -> Level {
-        let host = self.nodes[&node].host;
-        if hosts.contains(&host) {
-            Level::Node
-        } else if hosts.iter().any(|other| self.racks[other] == self.racks[&host]) {
-            Level::Rack
-        } else {
-            Level::Any
-        }
-    }
-
-    /// The order of the written rule, by counting all tasks.
-    fn compare(&self, kind: Kind, left: AppId, right: AppId) -> Ordering {
-        let (left, right) = (&self.apps[&left], &self.apps[&right]);
+impl Rule {
+    fn compare(&self, jobs: &Jobs, kind: Kind, left: AppId, right: AppId) -> Ordering {
+        let (left, right) = (&jobs.jobs[&left].spec, &jobs.jobs[&right].spec);
         let line = |app: &AppSpec| (app.start_ms, app.order);
         if self.order == Order::Fifo {
             return left.priority.cmp(&right.priority).then(line(left).cmp(&line(right)));
@@ -123,13 +39,13 @@ impl Model {
         let bought = |app: &AppSpec| self.allocations.get(&app.group).copied().unwrap_or_default();
         let class = |app: &AppSpec| match bought(app) {
             Allocation { rate_units: 0, .. } => 2,
-            Allocation { quota, .. } if self.usage(app.group, kind) < quota[kind] => 0,
+            Allocation { quota, .. } if usage(jobs, app.group, kind) < quota[kind] => 0,
             _ => 1,
         };
         class(left).cmp(&class(right)).then_with(|| match class(left) {
             0 => {
                 let product = |one: &AppSpec, other: &AppSpec| {
-                    u64::from(self.usage(one.group, kind)) * u64::from(bought(other).quota[kind])
+                    u64::from(usage(jobs, one.group, kind)) * u64::from(bought(other).quota[kind])
                 };
                 product(left, right).cmp(&product(right, left)).then(line(left).cmp(&line(right)))
             }
@@ -138,63 +54,33 @@ impl Model {
         })
     }
 
-    fn next(&self, kind: Kind, node: TrackerId) -> Option<AppId> {
-        let free = self.free(node)[kind];
-        let fits = |app: &AppId| self.slots_per_task(*app, kind) <= free;
-        let runnable = self.tasks.iter().filter(|task| self.can_run(task, kind, node)).map(|task| task.app);
+    fn next(&self, jobs: &Jobs, kind: Kind, node: TrackerId) -> Option<AppId> {
+        let free = jobs.free(node)[kind];
+        let fits = |app: &AppId| jobs.jobs[app].spec.slots_per_task[kind].get() <= free;
+        let runnable = jobs.tasks.iter().filter(|task| jobs.can_run(task, kind, node)).map(|task| task.app);
         let runnable: BTreeSet<AppId> = runnable.filter(fits).collect();
-        runnable.into_iter().min_by(|&left, &right| self.compare(kind, left, right))
+        runnable.into_iter().min_by(|&left, &right| self.compare(jobs, kind, left, right))
     }
 }
 
-impl GrantSource for Model {
-    fn take_task(&mut self, app: AppId, kind: Kind, node: TrackerId, distance: Distance) -> GrantResult {
-        self.asked += 1;
-        let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
-        let nearest = self.tasks.iter().filter(of_app).map(|task| self.level(node, &task.hosts)).min();
-        assert_eq!(nearest, Some(distance.nearest), "{app} was offered a {kind:?} slot at the wrong level");
-
-        let pick = (0..self.tasks.len())
-            .filter(|&i| self.tasks[i].app == app && self.can_run(&self.tasks[i], kind, node))
-            .min_by_key(|&i| self.level(node, &self.tasks[i].hosts));
-        let Some(pick) = pick else { return GrantResult::NoTask };
-        assert_eq!(self.next(kind, node), Some(app), "another app was to have the {kind:?} slot");
-        let level = self.level(node, &self.tasks[pick].hosts);
-        self.log.push((app.get(), kind, node, level));
-        self.start(pick, node);
-        let Task { hosts, held: slots, .. } = self.tasks[pick].clone();
-        GrantResult::Task { hosts, level, origin: TaskOrigin::Fresh, slots }
-    }
+pub(super) fn usage(jobs: &Jobs, group: GroupId, kind: Kind) -> u32 {
+    jobs.held(|task, _| task.kind == kind && jobs.jobs[&task.app].spec.group == group)
 }
 
 impl World {
     pub(super) fn new(scheduler: Scheduler, order: Order, groups: usize) -> Self {
-        let model = Model {
-            tasks: Vec::new(),
-            apps: BTreeMap::new(),
-            nodes: BTreeMap::new(),
-            allocations: BTreeMap::new(),
-            racks: BTreeMap::new(),
-            order,
-            log: Vec::new(),
-            asked: 0,
-        };
-        let mut world = Self { scheduler, model, groups: Vec::new(), removed: BTreeSet::new(), sizes: BTreeMap::new() };
-        world.groups = (0..groups).map(|i| world.scheduler.open_group(&format!("q{i}"))).collect();
-        world
+        let mut cluster = Cluster { now: Now { mono_ms: 0, wall_ms: 0 }, ..Cluster::new(scheduler) };
+        cluster.groups = (0..groups).map(|i| cluster.scheduler.open_group(&format!("q{i}"))).collect();
+        let rule = Rule { order, allocations: BTreeMap::new() };
+        Self { cluster, rule, log: Vec::new(), sizes: BTreeMap::new() }
     }
 
     pub(super) fn host(&mut self, number: usize, racks: usize) -> HostId {
-        let host = self.scheduler.topology_mut().intern_host(&format!("h{number}"), &format!("/r{}", number % racks));
-        self.model.racks.insert(host, self.scheduler.topology().rack_of(host));
-        host
+        self.cluster.host_in(&format!("h{number}"), &format!("/r{}", number % racks))
     }
 
     pub(super) fn node(&mut self, host: HostId, maps: u32, reduces: u32) -> TrackerId {
-        let slots = PerKind::new(maps, reduces);
-        let node = self.scheduler.add_node(host, slots);
-        self.model.nodes.insert(node, QueuePosition { host, slots, occupied: PerKind::default() });
-        node
+        self.cluster.add_node(host, PerKind::new(maps, reduces))
     }
 
     /// Nodes `h0`, `h1` ... in racks `/r0`, `/r1`, alternating.
@@ -208,24 +94,20 @@ impl World {
     }
 
     pub(super) fn job(&mut self, number: u32, group: usize, priority: u8, start_ms: i64) -> AppId {
-        let (id, group, user) = (AppId::new(number), self.groups[group], "user".into());
-        let (order, slots_per_task) = (number.into(), AppSpec::ONE_SLOT);
-        let spec = AppSpec { id, group, user, priority, start_ms, order, slots_per_task };
-        self.scheduler.add_app(spec.clone()).unwrap();
-        self.model.apps.insert(spec.id, spec.clone());
-        spec.id
+        let plain = AppSpec::plain(AppId::new(number), self.cluster.groups[group]);
+        self.cluster.add_job(AppSpec { user: "user".into(), priority, start_ms, order: number.into(), ..plain })
     }
 
     pub(super) fn set_slots_per_task(&mut self, app: AppId, slots: PerKind<NonZeroU32>) {
-        self.scheduler.set_slots_per_task(app, slots);
-        if let Some(spec) = self.model.apps.get_mut(&app) {
-            spec.slots_per_task = slots;
+        self.cluster.scheduler.set_slots_per_task(app, slots);
+        if let Some(job) = self.cluster.jobs.jobs.get_mut(&app) {
+            job.spec.slots_per_task = slots;
         }
     }
 
     pub(super) fn resize(&mut self, app: AppId, tasks: PerKind<u32>) {
         self.sizes.entry(app).or_default().tasks = tasks;
-        self.scheduler.set_size(app, self.sizes[&app]);
+        self.cluster.scheduler.set_size(app, self.sizes[&app]);
     }
 
     pub(super) fn tasks(&mut self, app: AppId, kind: Kind, hosts: &[HostId], count: u32) {
@@ -240,67 +122,78 @@ impl World {
         count: u32,
         failed_on: &BTreeSet<HostId>,
     ) {
-        self.scheduler.request_slots(app, kind, hosts, count);
-        let task =
-            Task { app, kind, hosts: hosts.into(), failed_on: failed_on.clone(), state: State::Waiting, held: 0 };
-        self.model.tasks.extend((0..count).map(|_| task.clone()));
+        self.cluster.add_tasks(app, kind, hosts, count, failed_on);
         self.report_remaining(app);
     }
 
     fn report_remaining(&mut self, app: AppId) {
-        let of = |kind| {
-            let left = |task: &&Task| task.app == app && task.kind == kind && task.state != State::Done;
-            self.model.tasks.iter().filter(left).count() as u32
-        };
-        let unfinished = PerKind::new(of(Kind::Map), of(Kind::Reduce));
+        let unfinished = self.cluster.jobs.count_of(app, |state| state != State::Done);
         self.sizes.entry(app).or_default().unfinished = unfinished;
-        self.scheduler.set_size(app, self.sizes[&app]);
+        self.cluster.scheduler.set_size(app, self.sizes[&app]);
     }
 
     pub(super) fn beat(&mut self, node: TrackerId) -> AssignmentReport {
-        self.model.asked = 0;
-        let free = self.model.free(node);
-        let report = self.scheduler.assign_slots(NodeOffer { node, free, now: NOW }, &mut self.model);
+        let mut jobs = self.cluster.jobs.clone();
+        let free = jobs.free(node);
+        let (report, questions) = self.cluster.offer(node);
         assert!(report.granted.map <= free.map && report.granted.reduce <= free.reduce);
+        for question in &questions {
+            self.check(&mut jobs, node, question);
+        }
         let tried = report.skipped + report.granted.map + report.granted.reduce;
         // An app whose tasks are too large for what is left is not asked.
-        let are_all_small = self.model.apps.values().all(|app| app.slots_per_task == AppSpec::ONE_SLOT);
-        assert!(self.model.asked == tried || (self.model.asked < tried && !are_all_small));
+        let are_all_small = jobs.jobs.values().all(|job| job.spec.slots_per_task == AppSpec::ONE_SLOT);
+        let asked = questions.len() as u32;
+        assert!(asked == tried || (asked < tried && !are_all_small));
         report
     }
 
+    /// Checks a question against the jobs just before it, where it then takes place.
+    fn check(&mut self, jobs: &mut Jobs, node: TrackerId, question: &Question) {
+        let Question { app, kind, distance, given } = *question;
+        let of_app = |task: &&Task| task.app == app && task.kind == kind && task.state == State::Waiting;
+        let nearest = jobs.tasks.iter().filter(of_app).map(|task| jobs.level(node, &task.hosts)).min();
+        assert_eq!(nearest, Some(distance.nearest), "{app} was offered a {kind:?} slot at the wrong level");
+        let Some(task) = given else {
+            assert_eq!(jobs.nearest(app, kind, node), None);
+            return;
+        };
+        assert_eq!(self.rule.next(jobs, kind, node), Some(app), "another app was to have the {kind:?} slot");
+        self.log.push((app.get(), kind, node, jobs.level(node, &jobs.tasks[task].hosts)));
+        jobs.start(task, node);
+    }
+
     pub(super) fn maps_to(&mut self, node: TrackerId) -> Vec<u32> {
-        let before = self.model.log.len();
+        let before = self.log.len();
         self.beat(node);
-        self.model.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
+        self.log[before..].iter().filter(|grant| grant.1 == Kind::Map).map(|grant| grant.0).collect()
     }
 
     pub(super) fn end(&mut self, task: usize) {
-        let Task { app, kind, state, held, .. } = self.model.tasks[task];
-        if let State::Running(node) = state {
-            self.model.tasks[task].state = State::Done;
-            self.scheduler.remove_running(app, kind, node, held);
-            self.report_remaining(app);
+        if self.cluster.stop(task) {
+            self.report_remaining(self.cluster.jobs.tasks[task].app);
         }
     }
 
     pub(super) fn set_allocations(&mut self, bought: &[(usize, u32, u32, i128)]) {
-        self.model.allocations = bought
-            .iter()
-            .map(|&(group, maps, reduces, rate_units)| {
-                (self.groups[group], Allocation { quota: PerPool::new(maps, reduces, 0), rate_units })
-            })
-            .collect();
-        let list: Vec<_> = self.model.allocations.iter().map(|(&group, &bought)| (group, bought)).collect();
-        self.scheduler.set_allocations(&list);
+        let allocation = |&(group, maps, reduces, rate_units): &(usize, u32, u32, i128)| {
+            (self.cluster.groups[group], Allocation { quota: PerPool::new(maps, reduces, 0), rate_units })
+        };
+        self.rule.allocations = bought.iter().map(allocation).collect();
+        self.cluster.scheduler.set_allocations(&self.bought());
+    }
+
+    pub(super) fn bought(&self) -> Vec<(GroupId, Allocation)> {
+        self.rule.allocations.iter().map(|(&group, &bought)| (group, bought)).collect()
     }
 
     /// Slots left free on a node while a task waits that may run there.
     pub(super) fn wasted(&self, node: TrackerId) -> PerKind<u32> {
-        let free = self.model.free(node);
+        let jobs = &self.cluster.jobs;
+        let free = jobs.free(node);
         let wasted = |kind| {
-            let fits = |task: &Task| self.model.slots_per_task(task.app, kind) <= free[kind];
-            free[kind].min(self.model.count(|task| self.model.can_run(task, kind, node) && fits(task)))
+            let fits = |task: &Task| jobs.jobs[&task.app].spec.slots_per_task[kind].get() <= free[kind];
+            free[kind].min(jobs.count(|task| jobs.can_run(task, kind, node) && fits(task)))
         };
         PerKind::new(wasted(Kind::Map), wasted(Kind::Reduce))
     }

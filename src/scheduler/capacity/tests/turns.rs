@@ -1,24 +1,11 @@
 //! Every queue gets its turn, however small its part of a small cluster.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use super::*;
-use crate::model::{Kind, Now, PerKind, TrackerId};
-use crate::scheduler::{
-    AppId, AppSize, AppSpec, Distance, GrantResult, GrantSource, Level, NodeOffer, Scheduler, TaskOrigin,
-};
-
-/// Counts the tasks that each app was given.
-#[derive(Default)]
-struct Given(BTreeMap<AppId, u32>);
-
-impl GrantSource for Given {
-    fn take_task(&mut self, app: AppId, _kind: Kind, _node: TrackerId, _distance: Distance) -> GrantResult {
-        *self.0.entry(app).or_default() += 1;
-        GrantResult::Task { hosts: Arc::new([]), level: Level::Any, origin: TaskOrigin::Fresh, slots: 1 }
-    }
-}
+use crate::model::{Kind, Now, PerKind};
+use crate::scheduler::tests::kit::AnyTasks;
+use crate::scheduler::{AppId, AppSize, AppSpec, NodeOffer, Scheduler};
 
 /// The six map slots of a cluster, each freed and given again so many times, by queue.
 fn slots_given(is_compatible: bool, queues: &[(&str, &str)], busy: &[&str], rounds: u32) -> BTreeMap<String, u32> {
@@ -47,12 +34,13 @@ fn slots_given(is_compatible: bool, queues: &[(&str, &str)], busy: &[&str], roun
     }
     let (mut total, mut running) = (BTreeMap::<String, u32>::new(), Vec::new());
     for _ in 0..rounds {
-        let mut given = Given::default();
+        let mut given = AnyTasks::new(u32::MAX);
         let free = PerKind::new(6 - running.len() as u32, 0);
         scheduler.assign_slots(NodeOffer { node, free, now }, &mut given);
-        for (app, tasks) in given.0 {
-            *total.entry(apps[&app].clone()).or_default() += tasks;
-            running.extend((0..tasks).map(|_| app));
+        given.given.sort();
+        for (app, _) in given.given {
+            *total.entry(apps[&app].clone()).or_default() += 1;
+            running.push(app);
         }
         // The one that has run longest ends.
         if running.len() == 6 {

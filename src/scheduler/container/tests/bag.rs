@@ -3,26 +3,15 @@
 use super::stage::{GB, Stage, request, rows};
 use crate::model::{Capability, Kind, Now, PerKind, TrackerId};
 use crate::scheduler::container::RequestType;
-use crate::scheduler::{AppId, Distance, GrantResult, GrantSource, Level, NodeOffer, TaskOrigin};
+use crate::scheduler::tests::kit::AnyTasks;
+use crate::scheduler::{AppId, NodeOffer};
 
 const TYPE: RequestType = request(1, 1_024);
 const NOW: Now = Now { mono_ms: 0, wall_ms: 0 };
 
-struct Tasks(u32);
-
-impl GrantSource for Tasks {
-    fn take_task(&mut self, _app: AppId, _kind: Kind, _node: TrackerId, _distance: Distance) -> GrantResult {
-        if self.0 == 0 {
-            return GrantResult::NoTask;
-        }
-        self.0 -= 1;
-        GrantResult::Task { hosts: [].into(), level: Level::Any, origin: TaskOrigin::Fresh, slots: 1 }
-    }
-}
-
 fn assign(stage: &mut Stage, tasks: u32) -> PerKind<u32> {
     let offer = NodeOffer { node: stage.nodes["a"], free: PerKind::new(4, 2), now: NOW };
-    let granted = stage.scheduler.assign_slots(offer, &mut Tasks(tasks)).granted;
+    let granted = stage.scheduler.assign_slots(offer, &mut AnyTasks::new(tasks)).granted;
     stage.check();
     granted
 }

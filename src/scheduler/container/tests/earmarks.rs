@@ -1,20 +1,9 @@
 //! Room that is kept: for tasks that wait for the next heartbeat, and for what a round of preemption has found it for.
 
 use super::stage::{GB, Row, Stage, request, rows};
-use crate::model::{Capability, Kind, Now, PerKind, Pool, TrackerId};
-use crate::scheduler::{
-    AppId, Distance, Earmark, GrantResult, GrantSource, Level, NodeOffer, PolicyOptions, Scheduler, TaskOrigin,
-};
-
-/// Gives a task whenever asked.
-struct Tasks(Vec<(AppId, Kind)>);
-
-impl GrantSource for Tasks {
-    fn take_task(&mut self, app: AppId, kind: Kind, _node: TrackerId, _distance: Distance) -> GrantResult {
-        self.0.push((app, kind));
-        GrantResult::Task { hosts: [].into(), level: Level::Any, origin: TaskOrigin::Fresh, slots: 1 }
-    }
-}
+use crate::model::{Capability, Kind, Now, PerKind, Pool};
+use crate::scheduler::tests::kit::AnyTasks;
+use crate::scheduler::{AppId, Earmark, NodeOffer, PolicyOptions, Scheduler};
 
 /// A node of four map and two reduce slots and so much room, a job and an application.
 fn stage(slots: u32) -> (Stage, AppId, AppId) {
@@ -29,12 +18,12 @@ fn ask(stage: &mut Stage, app: AppId, slots: u32, count: u32) {
 
 /// A heartbeat: tasks, then containers. Returns the tasks, and how many containers.
 fn beat(stage: &mut Stage) -> (Vec<Kind>, usize) {
-    let (node, mut tasks) = (stage.nodes["a"], Tasks(Vec::new()));
+    let (node, mut tasks) = (stage.nodes["a"], AnyTasks::new(u32::MAX));
     let free = stage.scheduler.incoming(node);
     let now = Now { mono_ms: 1, wall_ms: 1 };
     stage.scheduler.assign_slots(NodeOffer { node, free, now }, &mut tasks);
     let containers = stage.beat("a").len();
-    (tasks.0.into_iter().map(|(_, kind)| kind).collect(), containers)
+    (tasks.given.into_iter().map(|(_, kind)| kind).collect(), containers)
 }
 
 fn earmark(stage: &mut Stage, app: AppId, pool: Pool, slots: u32) {

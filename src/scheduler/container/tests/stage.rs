@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use crate::model::{Capability, Kind, PerKind, TrackerId, Violations};
+use crate::model::{Capability, Kind, PerKind, TrackerId};
 use crate::scheduler::container::{AskedRow, ContainerGrant, ContainerSource, CountedRows, RequestType};
+use crate::scheduler::tests::kit::assert_sound;
 use crate::scheduler::{AppId, AppSpec, FifoOptions, Level, Scheduler};
 
 /// 1,024 MB and one core: a slot.
@@ -145,10 +146,7 @@ impl Stage {
     }
 
     pub(crate) fn check(&mut self) {
-        let mut violations = Violations::default();
-        self.scheduler.report_violations(&mut violations);
-        self.scheduler.check_sums(&mut violations);
-        assert!(violations.is_empty());
+        assert_sound(&mut self.scheduler);
     }
 }
 

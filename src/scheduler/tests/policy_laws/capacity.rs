@@ -128,7 +128,7 @@ impl Laws {
             let first = beat.questions.iter().find(|question| question.kind == kind);
             let needed = beat.before.jobs[&app].spec.slots_per_task[kind].get();
             if needed <= free[kind] {
-                assert_eq!(first.map(|question| (question.app, question.farthest)), Some((app, Level::Any)));
+                assert_eq!(first.map(|question| (question.app, question.distance.farthest)), Some((app, Level::Any)));
             } else {
                 assert!(first.is_none(), "{kind:?} slots reserved for {app} are offered to {first:?}");
                 assert_eq!(beat.reserved_after(kind), Some(app));
@@ -184,9 +184,10 @@ impl Laws {
                 assert!(!should_reserve, "{free} {kind:?} slots are free and not reserved for {app}");
                 continue;
             }
-            let Some(nearest) = jobs.nearest(app, kind, beat.node) else { continue };
+            let Some((_, nearest)) = jobs.nearest(app, kind, beat.node) else { continue };
             let delay = |question: &&super::cluster::Question| question.app == app && question.kind == kind;
-            let is_delayed = beat.questions.iter().find(delay).is_some_and(|question| question.farthest < nearest);
+            let is_delayed =
+                beat.questions.iter().find(delay).is_some_and(|question| question.distance.farthest < nearest);
             assert!(is_delayed, "{free} {kind:?} slots stay free that {app} of {} could use", job.spec.user);
         }
     }

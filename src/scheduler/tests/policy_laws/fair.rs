@@ -16,7 +16,7 @@ use crate::scheduler::fair::options::FairOptions;
 use crate::scheduler::fair::weight::WeightRule;
 use crate::scheduler::{AppId, GroupId, Scheduler};
 
-use super::cluster::{Beat, Cluster, Job, Jobs, Question, Stage, Submission};
+use super::cluster::{Beat, Cluster, Job, Jobs, Node, Question, Stage, Submission};
 use super::step::{Step, end_all, kinds_with_free_slots, steps, take_step};
 
 /// The pools of jobs; `c` has jobs of its own beside the pools in it, and `z` is not declared.
@@ -176,7 +176,7 @@ impl Laws {
     /// Nothing was given: no permitted task could use what is free.
     fn check_idle_slots(&self, found: &Found, beat: &Beat<'_>, kind: Kind) {
         let jobs = beat.after;
-        let slots_of = |node: &super::cluster::Node| u64::from(node.slots[kind]);
+        let slots_of = |node: &Node| u64::from(node.slots[kind]);
         let counted = jobs.jobs.iter().filter(|(_, job)| self.is_counted(job));
         let top = ["a", "b", "c", "z"].iter().filter_map(|pool| found.demand.get(&((*pool).to_owned(), kind)));
         let load = HeartbeatLoad {
@@ -191,12 +191,13 @@ impl Laws {
             return;
         }
         for (app, job) in jobs.live() {
-            let Some(nearest) = jobs.nearest(app, kind, beat.node) else { continue };
+            let Some((_, nearest)) = jobs.nearest(app, kind, beat.node) else { continue };
             if !self.is_permitted(found, jobs, app, job, kind) {
                 continue;
             }
             let is_it = |question: &&Question| question.app == app && question.kind == kind;
-            let is_delayed = beat.questions.iter().find(is_it).is_some_and(|question| question.farthest < nearest);
+            let is_delayed =
+                beat.questions.iter().find(is_it).is_some_and(|question| question.distance.farthest < nearest);
             assert!(is_delayed, "{} {kind:?} slots stay free that {app} could use: {load:?}", load.free);
         }
     }

@@ -7,6 +7,7 @@ use proptest::sample::Index;
 
 use crate::model::{Kind, PerKind, TrackerId};
 use crate::scheduler::AppId;
+use crate::scheduler::tests::laws::pick;
 
 use super::cluster::{Beat, Cluster, Jobs, Stage, State, Submission};
 
@@ -63,11 +64,6 @@ fn submission(groups: usize, most_slots: u32) -> impl Strategy<Value = Submissio
     })
 }
 
-fn pick<T: Copy>(from: impl IntoIterator<Item = T>, index: &Index) -> Option<T> {
-    let all: Vec<T> = from.into_iter().collect();
-    (!all.is_empty()).then(|| *index.get(&all))
-}
-
 fn node_of(jobs: &Jobs, index: &Index) -> Option<TrackerId> {
     pick(jobs.nodes.keys().copied(), index)
 }
@@ -77,7 +73,7 @@ fn job_of(jobs: &Jobs, index: &Index, keep: impl Fn(Stage) -> bool) -> Option<Ap
 }
 
 fn running(jobs: &Jobs) -> Vec<usize> {
-    (0..jobs.tasks.len()).filter(|&task| matches!(jobs.tasks[task].state, State::Running(_))).collect()
+    jobs.tasks_in(|state| matches!(state, State::Running(_)))
 }
 
 pub(super) fn take_step(cluster: &mut Cluster, step: &Step, check: &mut impl FnMut(&Beat<'_>)) -> Option<()> {

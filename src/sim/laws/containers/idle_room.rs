@@ -1,20 +1,10 @@
 //! Law 2 for containers: no room stays free across a heartbeat that a container could use which waits for it.
 
 use crate::engine::{Engine, RequestType};
-use crate::model::{Capability, Pool};
+use crate::model::Pool;
 
-use super::request_book::Site;
+use super::request_book::{OfferedNode, Site};
 use super::{ApplicationBook, ContainerBook, ContainerBooks};
-
-/// A node at the end of its heartbeat.
-#[derive(Clone, Copy, Debug)]
-pub(in crate::sim) struct OfferedNode<'a> {
-    pub(crate) tracker: &'a str,
-    pub(crate) host: &'a str,
-    pub(crate) declared: Capability,
-    pub(crate) free: Capability,
-    pub(crate) free_slots: u32,
-}
 
 impl ContainerBooks {
     /// Checks a node that takes containers. Exceptions: what locality delays, a node that is kept for a larger container, room

@@ -19,9 +19,9 @@ use crate::model::{ApplicationId, Capability, ContainerExit, ContainerId, Tracke
 
 use super::law::Law;
 use container_book::ContainerBook;
-pub(in crate::sim) use idle_room::OfferedNode;
 use item_book::ItemBook;
 use kept_room::KeptRoom;
+pub(in crate::sim) use request_book::OfferedNode;
 use request_book::{RequestBook, Site, Unnamed};
 pub(super) use victims::ContainerRound;
 

@@ -7,6 +7,16 @@ use crate::engine::{LoweredRows, RequestRow, RequestType};
 use crate::model::Capability;
 use crate::sim::containers::items_of;
 
+/// A node at the end of its heartbeat.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::sim) struct OfferedNode<'a> {
+    pub(crate) tracker: &'a str,
+    pub(crate) host: &'a str,
+    pub(crate) declared: Capability,
+    pub(crate) free: Capability,
+    pub(crate) free_slots: u32,
+}
+
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Site<'a> {
     pub(super) host: &'a str,

@@ -128,14 +128,15 @@ impl UserCopies {
         };
         let Some((user_of_files, folder, trackers)) = self.readings.run(&user, find).await?? else { return Ok(()) };
         let racks = self.racks.of(trackers.iter().map(String::as_str)).await;
-        // Who waits may have given up.
-        let _ = read.send(());
         let places = self.places.clone();
         let write = move || -> Result<(), CopyError> {
             // Begins only while somebody waits for it, and reads the tasks only now: those that wait keep no history in memory.
             gate.check().map_err(HistoryFileError::from)?;
+            let stored = reader.history(job, max_bytes)?;
+            // Only now: once the daemon's own files are written, nothing is left to read. Who waits may have given up.
+            let _ = read.send(());
+            let Some(stored) = stored else { return Ok(()) };
             let Some(files) = places.files_of_copy(&user_of_files, &folder, gate)? else { return Ok(()) };
-            let Some(stored) = reader.history(job, max_bytes)? else { return Ok(()) };
             Ok(JobHistoryFiles::new(&places, &stored, &racks).write_copy(&files, &folder)?)
         };
         self.pool.run(&user, write).await?

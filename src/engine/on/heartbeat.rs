@@ -151,7 +151,7 @@ impl Engine {
         let reported = freshness.reported_attempts(&request.status.tasks);
         let mut orders = self.process_reports(id, request.status.tasks, freshness, now);
         if freshness == ReportFreshness::FirstFresh {
-            self.fail_missing_attempts(id, &reported, now);
+            self.kill_missing_attempts(id, &reported, now);
         }
         // After the reports: they may have added attempts that were found running, which its word has already.
         if let Some(PerKind { map, reduce }) = self.trackers.get(id).map(|tracker| tracker.busy) {

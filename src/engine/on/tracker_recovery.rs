@@ -107,7 +107,7 @@ impl Engine {
     }
 
     /// Kills attempts that the tracker ran before the restart and does not name in its first fresh report.
-    pub(super) fn fail_missing_attempts(&mut self, tracker_id: TrackerId, reported: &BTreeSet<AttemptId>, now: Now) {
+    pub(super) fn kill_missing_attempts(&mut self, tracker_id: TrackerId, reported: &BTreeSet<AttemptId>, now: Now) {
         let Some(tracker) = self.trackers.get_mut(tracker_id) else { return };
         let name = tracker.name.clone();
         let missing: Vec<AttemptId> = tracker.attempts.difference(reported).copied().collect();

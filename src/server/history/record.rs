@@ -3,7 +3,20 @@
 use crate::wire::Counters;
 
 /// Characters of a value that get a backslash (1.2.1 `JobHistory.charsToEscape`), and the backslash itself.
-const ESCAPED_IN_VALUES: &[u8] = br#""=.\"#;
+const ESCAPED_IN_VALUES: &Escaped = &escaped(br#""=.\"#);
+
+/// Whether a byte gets a backslash: a table, since histories have thousands of bytes for each attempt.
+type Escaped = [bool; 256];
+
+const fn escaped(ascii: &[u8]) -> Escaped {
+    let mut escaped = [false; 256];
+    let mut place = 0;
+    while place < ascii.len() {
+        escaped[ascii[place] as usize] = true;
+        place += 1;
+    }
+    escaped
+}
 
 /// A record that is being put together.
 #[derive(Debug)]
@@ -40,9 +53,9 @@ impl Record {
 }
 
 /// Appends a text with a backslash before each of these ASCII characters (1.2.1 `StringUtils.escapeString`).
-pub(super) fn push_escaped(text: &mut String, value: &str, escaped: &[u8]) {
+pub(super) fn push_escaped(text: &mut String, value: &str, escaped: &Escaped) {
     let mut from = 0;
-    for (at, _) in value.bytes().enumerate().filter(|(_, byte)| escaped.contains(byte)) {
+    for (at, _) in value.bytes().enumerate().filter(|(_, byte)| escaped[usize::from(*byte)]) {
         text.push_str(&value[from..at]);
         text.push('\\');
         from = at;
@@ -57,7 +70,7 @@ pub(super) fn escaped_value(value: &str) -> String {
 }
 
 /// Characters of a name that get a backslash (1.2.1 `Counters.charsToEscape`), and the backslash itself.
-const ESCAPED_IN_NAMES: &[u8] = br"{}[]()\";
+const ESCAPED_IN_NAMES: &Escaped = &escaped(br"{}[]()\");
 
 /// The text of counters (1.2.1 `Counters.makeEscapedCompactString`), empty without any:
 /// `{(group)(display name)[(counter)(display name)(value)]…}…`.

@@ -30,6 +30,7 @@ RULES = [
     Rule("date", r"^[A-Z][a-z]{2} \d\d, \d\d:\d\d$", "DATE", "/scheduler"),
     Rule("span", r"\b((\d+hrs, )?\d+mins, )?\d+sec\b", "SPAN"),
     Rule("time in ms", r"\b1[0-9]{12}\b", "MS"),
+    Rule("texts of an attempt, each on a line of its own", r" ------- ", " ", "(jobid=|task_|attempt_)killed"),
     Rule("port of the tracker", r"(tracker_worker-1:)[^ \"<]*", r"\1ADDRESS"),
     Rule("port of the tracker", r"(worker-1:)\d+", r"\1PORT"),
     Rule("port of the tracker", r"^\d+$", "PORT", "format=json", r"httpPort$"),
@@ -86,6 +87,8 @@ BODIES = [
     (r"^/\w+history.jsp$", "words of a missing parameter"),
     (r"^/jobhistoryhome.jsp\?(search=bob|pageno=2)$", "words where no job is found"),
     (r"^/taskgraph\?jobid=job_200001010000", "no picture of an unknown job"),
+    # Ours waits for what is durable and for the next word of what runs: by then the worker may have ended the job.
+    (r"^/jobdetails.jsp kill$", "a job that is being killed, and may be by now"),
 ]
 
 # An address, a token of Java's, one of ours (context, tabulator, text; None: there is none), and why.

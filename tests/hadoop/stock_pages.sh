@@ -71,6 +71,14 @@ attempt_is() { [[ $(page "/taskdetails.jsp?format=json&tipid=$1") == *"\"status\
 has_report() { attempt_is "$1" RUNNING && [[ $(page "/taskstats.jsp?format=json&attemptid=${1/task/attempt}_0") == *taskCountersInfo* ]]; }
 
 is_running() { [[ $(page "/jobdetails.jsp?format=json&jobid=$1" | tr -d '\n ') == *'"jobStatus":"Running"'* ]]; }
+# What schedulers say is as old as their last update, and as that of the page: the job in the pool of its own has its share, and none is new.
+is_known_to_scheduler() {
+    case $scheduler in
+    fair) curl --silent --max-time 20 "http://127.0.0.1:$HTTP_PORT/scheduler?advanced" | tr -d '\n' | grep -Eq '>urgent</t[dh]>([^/]|/[^t]|/t[^r])*>1\.0<' ;;
+    capacity) ! page '/jobtracker.jsp?' | grep -q 'Number of Initializing Jobs: [1-9]' ;;
+    esac
+}
+
 # has_in_summary RUNNING_MAPS JOBS
 has_in_summary() {
     page "/jobtracker.jsp?format=json" | python3 -c 'import json, sys
@@ -134,6 +142,7 @@ run_under() {
     submit urgent "$CLUSTER/urgent" -D mapred.job.priority=VERY_HIGH -D mapred.fairscheduler.pool=urgent --reducer NONE --mapper "sh $CLUSTER/hangs.sh"
     wait_until 60 "the setup of $JOB" is_running "$JOB"
     wait_until 60 "the summary" has_in_summary 1 4
+    wait_until 60 "the news of $JOB" is_known_to_scheduler
     fetch "$1" running "succeeds=$succeeds" "fails=$fails" "running=$killed"
     wait_until 60 "the end of the killed attempt" attempt_is "$task" KILLED
     wait_until 60 "a map of $JOB" attempt_is "${JOB/job/task}_m_000000" RUNNING

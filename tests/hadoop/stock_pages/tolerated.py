@@ -88,7 +88,7 @@ BODIES = [
     (r"^/jobhistoryhome.jsp\?(search=bob|pageno=2)$", "words where no job is found"),
     (r"^/taskgraph\?jobid=job_200001010000", "no picture of an unknown job"),
     # Ours waits for what is durable and for the next word of what runs: by then the worker may have ended the job.
-    (r"^/jobdetails.jsp kill$", "a job that is being killed, and may be by now"),
+    (r"/jobdetails.jsp kill$", "a job that is being killed, and may be by now"),
 ]
 
 # An address, a token of Java's, one of ours (context, tabulator, text; None: there is none), and why.
